@@ -62,11 +62,11 @@ namespace {
 template <class T>
 struct Half {
   RowsOf<const T> rows;
-  std::int64_t cols;
+  Divisor cols;
 
   __device__ float operator[](std::int64_t index) const {
-    const std::int64_t row = quotient(index, cols);
-    return to_float(rows[row][index - row * cols]);
+    const std::int64_t row = index / cols;
+    return to_float(rows[row][index - row * *cols]);
   }
 };
 
@@ -74,7 +74,7 @@ template <class T>
 Half<T> half_of(const Matrix& gate_up, std::int64_t first) {
   Matrix part = gate_up;
   part.data = static_cast<T*>(gate_up.data) + first;
-  return {rows_of<const T>(part), gate_up.cols / 2};
+  return {rows_of<const T>(part), Divisor(gate_up.cols / 2)};
 }
 
 template <class F, class T>
@@ -117,11 +117,11 @@ void CudaDevice::compute(const Glu& op) {
   assert(op.activated.numel == count && count == op.gate_up.rows * cols);
   with_type(op.product.dtype, [&]<class T>(std::type_identity<T>) {
     with_activation<DeviceMath>(op.kind, [&]<class F>(std::type_identity<F>) {
-      for_each_element(stream(), count, ActivateHalf<F, T>{half_of<T>(op.gate_up, 0)},
-                       Out<T>{elements<T>(op.activated)});
+      for_single_elements(stream(), count, ActivateHalf<F, T>{half_of<T>(op.gate_up, 0)},
+                          Out<T>{elements<T>(op.activated)});
     });
-    for_each_element(stream(), count, TimesHalf<T>{half_of<T>(op.gate_up, cols)},
-                     In<T>{elements<const T>(op.activated)}, Out<T>{elements<T>(op.product)});
+    for_single_elements(stream(), count, TimesHalf<T>{half_of<T>(op.gate_up, cols)},
+                        In<T>{elements<const T>(op.activated)}, Out<T>{elements<T>(op.product)});
   });
 }
 
@@ -132,16 +132,16 @@ void CudaDevice::compute(const GluBackward& op) {
   with_type(op.d_product.dtype, [&]<class T>(std::type_identity<T>) {
     const In<T> d_product{elements<const T>(op.d_product)};
     const In<T> activated{elements<const T>(op.activated)};
-    for_each_element(stream(), count, TimesHalf<T>{half_of<T>(op.gate_up, cols)}, d_product,
-                     Out<T>{elements<T>(op.d_gate)});
+    for_single_elements(stream(), count, TimesHalf<T>{half_of<T>(op.gate_up, cols)}, d_product,
+                        Out<T>{elements<T>(op.d_gate)});
     for_each_element(stream(), count, Times{}, d_product, activated, Out<T>{elements<T>(op.d_up)});
     with_activation<DeviceMath>(op.kind, [&]<class F>(std::type_identity<F>) {
       const InOut<T> d_gate{elements<T>(op.d_gate)};
       if (saves_result(op.kind)) {
         for_each_element(stream(), count, DifferentiateResult<F>{}, d_gate, activated);
       } else {
-        for_each_element(stream(), count, DifferentiateHalf<F, T>{half_of<T>(op.gate_up, 0)},
-                         d_gate);
+        for_single_elements(stream(), count, DifferentiateHalf<F, T>{half_of<T>(op.gate_up, 0)},
+                            d_gate);
       }
     });
   });

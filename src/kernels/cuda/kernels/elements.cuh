@@ -63,6 +63,36 @@ __device__ inline std::int64_t quotient(std::int64_t a, std::int64_t b) {
   return a / b;
 }
 
+/// What numbers are divided by again and again: for those below 2^31 a product and a shift
+/// (Granlund and Montgomery 1994), as in the index arithmetic of PyTorch's kernels.
+class Divisor {
+ public:
+  /// @param value  0: nothing is divided
+  explicit Divisor(std::int64_t value) : value_(value) {
+    if (value <= 0 || value >= kLimit) return;
+    while ((std::int64_t{1} << shift_) < value) ++shift_;
+    const std::uint64_t rest = (std::uint64_t{1} << shift_) - static_cast<std::uint64_t>(value);
+    factor_ = static_cast<std::uint32_t>((rest << 32U) / static_cast<std::uint64_t>(value) + 1);
+  }
+
+  /// The divisor itself, which must be below 2^32.
+  __device__ std::uint32_t operator*() const { return static_cast<std::uint32_t>(value_); }
+  /// The quotient. @param number  not negative
+  __device__ friend std::int64_t operator/(std::int64_t number, const Divisor& divisor) {
+    if (number >= kLimit || divisor.factor_ == 0) return number / divisor.value_;
+    const auto small = static_cast<std::uint32_t>(number);
+    const auto high = (std::uint64_t{small} * divisor.factor_) >> 32U;
+    return static_cast<std::uint32_t>(high + small) >> divisor.shift_;
+  }
+
+ private:
+  static constexpr std::int64_t kLimit = std::int64_t{1} << 31U;
+
+  std::int64_t value_;
+  std::uint32_t factor_ = 0;  // 0: it is too large
+  unsigned shift_ = 0;
+};
+
 /// What one thread moves at once, as far as a type allows.
 constexpr int kPackBytes = 16;
 
@@ -115,7 +145,10 @@ struct DeviceMath {
   __host__ __device__ static float ceil(float x) { return ceilf(x); }
   __host__ __device__ static float root(float x) { return sqrtf(x); }
   __host__ __device__ static double root(double x) { return ::sqrt(x); }
-  __host__ __device__ static Normal normal(float x) { return {normcdff(x), expf(-0.5F * x * x)}; }
+  __host__ __device__ static Normal normal(float x) {
+    constexpr float kSqrtHalf = 0.70710678F;
+    return {0.5F * (1.0F + erff(x * kSqrtHalf)), expf(-0.5F * x * x)};
+  }
 };
 
 }  // namespace dstune::cuda

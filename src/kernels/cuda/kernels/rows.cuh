@@ -31,11 +31,10 @@ inline int threads_for_row(std::int64_t packs, int per_thread, int most) {
   return static_cast<int>(std::clamp<std::int64_t>(warps, 1, most / 32)) * 32;
 }
 
-/// f(std::integral_constant<int, kWidth>{}) with the widest packs in which all matrices' rows can
-/// be read and written: 16 bytes of T, or an element.
-template <class T, class F>
+/// f(std::integral_constant<int, width>{}) with kWidth, if all matrices' rows can be read and
+/// written in such packs, else with 1.
+template <class T, int kWidth = kPackWidth<T>, class F>
 void with_row_width(std::initializer_list<Matrix> matrices, F&& f) {
-  constexpr int kWidth = kPackWidth<T>;
   const bool packed = std::all_of(matrices.begin(), matrices.end(), [](const Matrix& matrix) {
     return has_packed_rows<kWidth, T>(matrix);
   });

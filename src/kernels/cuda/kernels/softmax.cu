@@ -1,4 +1,5 @@
-// One block per row, which is read twice, the second time from the caches.
+// Rows of up to 1024 columns are read once, a warp for each, as PyTorch's (softmax_warp_forward in
+// ATen/native/cuda/PersistentSoftmax.cuh); longer ones by a block, again from the caches.
 #include <cassert>
 #include <cmath>
 
@@ -13,6 +14,47 @@ namespace {
 
 constexpr int kMostThreads = 1024;
 constexpr int kPerThread = 4;  // columns of a row, before a block becomes larger
+
+constexpr std::int64_t kMostOfWarp = 1024;  // columns
+constexpr int kWarpsOfBlock = 4;
+
+/// @tparam kPerLane  columns that a lane keeps, each a warp apart
+template <class In, class Out, int kPerLane>
+__global__ void __launch_bounds__(kWarpsOfBlock* kWarp)
+    softmax_of_warp(RowsOf<const In> scores, RowsOf<Out> probs, std::int64_t rows, int cols) {
+  const std::int64_t row = std::int64_t{blockIdx.x} * kWarpsOfBlock + threadIdx.x / kWarp;
+  if (row >= rows) return;
+  const int lane = static_cast<int>(threadIdx.x % kWarp);
+  float x[kPerLane];
+#pragma unroll
+  for (int k = 0; k < kPerLane; ++k) {
+    const int column = lane + k * kWarp;
+    x[k] = column < cols ? to_float(scores[row][column]) : -INFINITY;
+  }
+  float largest = x[0];
+#pragma unroll
+  for (int k = 1; k < kPerLane; ++k) largest = fmaxf(largest, x[k]);
+  largest = largest_of_warp(largest);
+  float sum = 0;
+#pragma unroll
+  for (int k = 0; k < kPerLane; ++k) sum += x[k] = __expf(x[k] - largest);
+  sum = sum_of_warp(sum);
+#pragma unroll
+  for (int k = 0; k < kPerLane; ++k) {
+    const int column = lane + k * kWarp;
+    if (column < cols) probs[row][column] = from_float<Out>(x[k] / sum);
+  }
+}
+
+template <class In, class Out, int kPerLane = 4>
+void queue_warps(cudaStream_t stream, const Softmax& op) {
+  if constexpr (kPerLane * kWarp < kMostOfWarp) {
+    if (op.probs.cols > kPerLane * kWarp) return queue_warps<In, Out, 2 * kPerLane>(stream, op);
+  }
+  launch(stream, cover(op.probs.rows * kWarp, kWarpsOfBlock * kWarp),
+         softmax_of_warp<In, Out, kPerLane>, rows_of<const In>(op.scores), rows_of<Out>(op.probs),
+         op.probs.rows, static_cast<int>(op.probs.cols));
+}
 
 template <class In, class Out>
 __global__ void __launch_bounds__(kMostThreads)
@@ -61,6 +103,7 @@ void CudaDevice::compute(const Softmax& op) {
   assert(op.scores.rows == op.probs.rows && op.scores.cols == op.probs.cols);
   with_type(op.scores.dtype, [&]<class In>(std::type_identity<In>) {
     with_type(op.probs.dtype, [&]<class Out>(std::type_identity<Out>) {
+      if (op.probs.cols <= kMostOfWarp) return queue_warps<In, Out>(stream(), op);
       launch(stream(), block_per_row(op.probs), softmax_kernel<In, Out>,
              rows_of<const In>(op.scores), rows_of<Out>(op.probs), op.probs.cols);
     });

@@ -9,8 +9,11 @@ namespace dstune::cuda {
 
 namespace {
 
-constexpr int kMostThreads = 256;
-constexpr int kMostHeld = 4;  // packs of a row that a thread keeps
+// As PyTorch's kernel (vectorized_layer_norm_kernel in ATen/native/cuda/layer_norm_kernel.cu): a
+// block of four warps for a row of any length, four columns at a time, its moments by Welford's
+// updates, and the row read a second time.
+constexpr int kThreads = 128;
+constexpr int kColumns = 4;
 
 template <class T>
 struct Forward {
@@ -24,93 +27,76 @@ struct Forward {
   std::int64_t cols;
 };
 
-/// A row as a block's threads keep it; where they keep as much as they may, what does not fit is
-/// read again.
-template <class T, int kWidth, int kHeld>
-class HeldRow {
- public:
-  using Values = Pack<T, kWidth>;
-
-  __device__ HeldRow(const T* row, std::int64_t cols) : row_(row), cols_(cols) {
-#pragma unroll
-    for (int p = 0; p < kHeld; ++p) {
-      if (column(p) < cols_) held_[p] = load_pack<kWidth>(row_ + column(p));
-    }
-  }
-
-  /// f(column, the pack from there)
-  template <class F>
-  __device__ void for_packs(F f) const {
-#pragma unroll
-    for (int p = 0; p < kHeld; ++p) {
-      if (column(p) < cols_) f(column(p), held_[p]);
-    }
-    if constexpr (kHeld == kMostHeld) {
-      for (std::int64_t i = column(kHeld); i < cols_; i += std::int64_t{blockDim.x} * kWidth) {
-        f(i, load_pack<kWidth>(row_ + i));
-      }
-    }
-  }
-
- private:
-  __device__ static std::int64_t column(int p) {
-    return (std::int64_t{p} * blockDim.x + threadIdx.x) * kWidth;
-  }
-
-  const T* row_;
-  std::int64_t cols_;
-  Values held_[kHeld];
+/// Of some of a row's elements.
+struct Moments {
+  float mean = 0;
+  float squares = 0;  ///< of the differences from the mean, their sum
+  float count = 0;
 };
 
-// The variance in a second pass over the registers: nothing cancels.
-template <class T, int kWidth, int kHeld>
-__global__ void __launch_bounds__(kMostThreads) forward_kernel(Forward<T> op) {
+__device__ inline Moments with(const Moments& some, float x) {
+  const float delta = x - some.mean;
+  const float count = some.count + 1;
+  const float mean = some.mean + delta * (1.0F / count);
+  return {mean, some.squares + delta * (x - mean), count};
+}
+
+/// Chan et al. 1979.
+__device__ inline Moments joined(const Moments& a, const Moments& b) {
+  const float count = a.count + b.count;
+  if (count == 0) return {};
+  const float share = b.count * (1.0F / count);
+  const float delta = b.mean - a.mean;
+  return {a.mean + delta * share, a.squares + b.squares + delta * delta * a.count * share, count};
+}
+
+/// Of all threads of a block, the same in each.
+__device__ inline Moments joined_in_block(Moments own) {
+  __shared__ Moments of_warps[kThreads / kWarp];
+#pragma unroll
+  for (int distance = kWarp / 2; distance > 0; distance /= 2) {
+    own = joined(own, {__shfl_xor_sync(0xffffffffU, own.mean, distance),
+                       __shfl_xor_sync(0xffffffffU, own.squares, distance),
+                       __shfl_xor_sync(0xffffffffU, own.count, distance)});
+  }
+  if (threadIdx.x % kWarp == 0) of_warps[threadIdx.x / kWarp] = own;
+  __syncthreads();
+  Moments all = of_warps[0];
+#pragma unroll
+  for (int warp = 1; warp < kThreads / kWarp; ++warp) all = joined(all, of_warps[warp]);
+  return all;
+}
+
+template <class T, int kWidth>
+__global__ void __launch_bounds__(kThreads) forward_kernel(Forward<T> op) {
   const std::int64_t i = blockIdx.x;
-  const auto n = static_cast<float>(op.cols);
-  const HeldRow<T, kWidth, kHeld> row(op.x[i], op.cols);
-  float sum = 0;
-  row.for_packs([&](std::int64_t, const Pack<T, kWidth>& x) {
+  const T* const row = op.x[i];
+  constexpr int kStep = kThreads * kWidth;
+  const auto first = static_cast<std::int64_t>(threadIdx.x) * kWidth;
+  Moments own;
+  for (std::int64_t column = first; column < op.cols; column += kStep) {
+    const auto x = load_pack<kWidth>(row + column);
 #pragma unroll
-    for (int k = 0; k < kWidth; ++k) sum += to_float(x.values[k]);
-  });
-  const float mean = sum_of_block(sum) / n;
-  float squares = 0;
-  row.for_packs([&](std::int64_t, const Pack<T, kWidth>& x) {
-#pragma unroll
-    for (int k = 0; k < kWidth; ++k) {
-      const float centred = to_float(x.values[k]) - mean;
-      squares += centred * centred;
-    }
-  });
-  const float rstd = 1.0F / sqrtf(sum_of_block(squares) / n + op.epsilon);
-  row.for_packs([&](std::int64_t column, const Pack<T, kWidth>& x) {
+    for (int k = 0; k < kWidth; ++k) own = with(own, to_float(x.values[k]));
+  }
+  const Moments all = joined_in_block(own);
+  const float rstd = 1.0F / sqrtf(all.squares / static_cast<float>(op.cols) + op.epsilon);
+  for (std::int64_t column = first; column < op.cols; column += kStep) {
+    const auto x = load_pack<kWidth>(row + column);
     const auto gamma = load_pack<kWidth>(op.gamma + column);
     const auto beta = load_pack<kWidth>(op.beta + column);
     Pack<T, kWidth> out;
 #pragma unroll
     for (int k = 0; k < kWidth; ++k) {
-      const float xhat = (to_float(x.values[k]) - mean) * rstd;
+      const float xhat = (to_float(x.values[k]) - all.mean) * rstd;
       out.values[k] = from_float<T>(xhat * to_float(gamma.values[k]) + to_float(beta.values[k]));
     }
     store_pack(op.out[i] + column, out);
-  });
+  }
   if (threadIdx.x == 0) {
-    op.mean[i] = mean;
+    op.mean[i] = all.mean;
     op.rstd[i] = rstd;
   }
-}
-
-// Each pack that a thread has room for takes registers, and with fewer blocks at a time memory
-// waits.
-template <class T, int kWidth>
-void queue_rows(cudaStream_t stream, std::int64_t rows, const Forward<T>& op) {
-  const int threads = threads_for_row(op.cols / kWidth, kWidth == 1 ? kMostHeld : 1, kMostThreads);
-  if constexpr (kWidth > 1) {
-    if (op.cols <= std::int64_t{kMostThreads} * kWidth) {
-      return launch(stream, {rows, threads}, forward_kernel<T, kWidth, 1>, op);
-    }
-  }
-  launch(stream, {rows, threads}, forward_kernel<T, kWidth, kMostHeld>, op);
 }
 
 }  // namespace
@@ -128,8 +114,9 @@ void CudaDevice::compute(const LayerNorm& op) {
                              elements<float>(op.saved.rstd),
                              rows_of<T>(op.out),
                              op.x.cols};
-    with_row_width<T>({op.x, op.out, as_row(op.gamma), as_row(op.beta)},
-                      [&](auto width) { queue_rows<T, width>(stream(), op.x.rows, forward); });
+    with_row_width<T, kColumns>({op.x, op.out, as_row(op.gamma), as_row(op.beta)}, [&](auto width) {
+      launch(stream(), {op.x.rows, kThreads}, forward_kernel<T, width>, forward);
+    });
   });
 }
 

@@ -42,28 +42,26 @@ struct AddTo {
 /// x times the number of its row.
 struct TimesRow {
   const float* factors;
-  std::int64_t cols;
+  Divisor cols;
   __device__ void operator()(std::int64_t i, float x, float& out) const {
-    out = x * factors[quotient(i, cols)];
+    out = x * factors[i / cols];
   }
 };
 /// A fraction of the row's number.
 struct RowNumber {
   const float* numbers;
   float factor;
-  std::int64_t cols;
-  __device__ void operator()(std::int64_t i, float& out) const {
-    out = factor * numbers[quotient(i, cols)];
-  }
+  Divisor cols;
+  __device__ void operator()(std::int64_t i, float& out) const { out = factor * numbers[i / cols]; }
 };
 /// x times offset + weight of its column.
 template <class T>
 struct TimesWeight {
   const T* weight;
   float offset;
-  std::int64_t cols;
+  Divisor cols;
   __device__ void operator()(std::int64_t i, float x, float& out) const {
-    out = x * (offset + to_float(weight[i - quotient(i, cols) * cols]));
+    out = x * (offset + to_float(weight[i - i / cols * *cols]));
   }
 };
 
@@ -79,6 +77,11 @@ struct Chain {
   template <class F, class... Operands>
   void run(const F& f, const Operands&... operands) const {
     for_each_element(stream, count, f, operands...);
+  }
+  /// With a number of each row or column, as PyTorch's broadcasts.
+  template <class F, class... Operands>
+  void broadcast(const F& f, const Operands&... operands) const {
+    for_single_elements(stream, count, f, operands...);
   }
 };
 
@@ -103,15 +106,15 @@ void forward(cudaStream_t stream, void* scratch, const RmsNorm& op) {
   of_rows.run(PlusTerm{static_cast<float>(op.epsilon)}, InOut<float>{rrms});
   of_rows.run(Rsqrt{}, InOut<float>{rrms});
   const TimesWeight<T> times_weight{elements<const T>(op.weight), static_cast<float>(op.offset),
-                                    cols};
+                                    Divisor(cols)};
   if constexpr (std::is_same_v<N, float>) {
-    chain.run(TimesRow{rrms, cols}, In<float>{copy}, Out<float>{normalised});
-    chain.run(times_weight, In<float>{normalised}, Out<float>{wide});
+    chain.broadcast(TimesRow{rrms, Divisor(cols)}, In<float>{copy}, Out<float>{normalised});
+    chain.broadcast(times_weight, In<float>{normalised}, Out<float>{wide});
     if constexpr (!kIsFp32) chain.run(Assign{}, In<float>{wide}, Out<T>{out});
   } else {
-    chain.run(TimesRow{rrms, cols}, In<float>{copy}, Out<float>{wide});
+    chain.broadcast(TimesRow{rrms, Divisor(cols)}, In<float>{copy}, Out<float>{wide});
     chain.run(Assign{}, In<float>{wide}, Out<N>{normalised});
-    chain.run(times_weight, In<N>{normalised}, Out<T>{out});
+    chain.broadcast(times_weight, In<N>{normalised}, Out<T>{out});
   }
 }
 
@@ -145,11 +148,13 @@ void through_the_mean(const Chain& chain, void* scratch, const RmsNormBackward& 
   chain.run(Product{}, In<float>{wide.gradient}, In<float>{copy}, Out<float>{wide.other});
   queue_row_sums(chain.stream, scratch, {wide.other, op.d_out.rows, cols, DType::fp32, cols}, 1.0F,
                  wide.of_rows);
-  chain.run(TimesRow{rrms, cols}, In<float>{wide.gradient}, Out<float>{wide.gradient});
+  chain.broadcast(TimesRow{rrms, Divisor(cols)}, In<float>{wide.gradient},
+                  Out<float>{wide.gradient});
   rows.run(Times{-0.5F}, InOut<float>{wide.of_rows});
   rows.run(Cube{}, In<float>{rrms}, Out<float>{rrms});
   rows.run(Product{}, In<float>{wide.of_rows}, In<float>{rrms}, Out<float>{wide.of_rows});
-  chain.run(RowNumber{wide.of_rows, 1.0F / static_cast<float>(cols), cols}, Out<float>{wide.other});
+  chain.broadcast(RowNumber{wide.of_rows, 1.0F / static_cast<float>(cols), Divisor(cols)},
+                  Out<float>{wide.other});
   chain.run(Assign{}, In<float>{copy}, Out<float>{copy});  // pow(x, 1), as PowBackward does
   chain.run(Times{2.0F}, InOut<float>{copy});
   chain.run(Product{}, In<float>{copy}, In<float>{wide.other}, Out<float>{copy});
@@ -187,7 +192,7 @@ void CudaDevice::compute(const RmsNormBackward& op) {
     const Wide wide = wide_of<T>(op);
     const In<T> d_out{elements<T>(op.d_out)};
     const TimesWeight<T> times_weight{elements<const T>(op.weight), static_cast<float>(op.offset),
-                                      op.d_out.cols};
+                                      Divisor(op.d_out.cols)};
     if (normalised.dtype == op.d_out.dtype) {
       T* const xhat = elements<T>(normalised);
       T* const d_x = elements<T>(op.d_x);
@@ -195,7 +200,7 @@ void CudaDevice::compute(const RmsNormBackward& op) {
         chain.run(Product{}, d_out, In<T>{xhat}, Out<T>{xhat});
         compute(BiasGradient{normalised, op.d_weight});
       }
-      chain.run(times_weight, d_out, Out<T>{d_x});
+      chain.broadcast(times_weight, d_out, Out<T>{d_x});
       if constexpr (!std::is_same_v<T, float>) {
         chain.run(Assign{}, In<T>{d_x}, Out<float>{wide.gradient});
       }
@@ -208,7 +213,7 @@ void CudaDevice::compute(const RmsNormBackward& op) {
         compute(BiasGradient{normalised, d_weight});
         compute(Cast{d_weight, op.d_weight});
       }
-      chain.run(times_weight, In<float>{wide.gradient}, Out<float>{wide.gradient});
+      chain.broadcast(times_weight, In<float>{wide.gradient}, Out<float>{wide.gradient});
     }
     through_the_mean(chain, scratch<void>(), op, wide);
     if constexpr (!std::is_same_v<T, float>) {

@@ -15,21 +15,26 @@ namespace {
 constexpr int kForward = 6;
 constexpr int kBackward = 10;
 
+/// Numbers of 32 bits, which cost less: no matrix has 2^31 rows.
 struct Place {
-  std::int64_t row;
-  std::int64_t head;
-  std::int64_t column;
+  std::uint32_t row;
+  std::uint32_t head;
+  std::uint32_t column;
 };
 
 /// Heads of all rows, some columns of each.
 struct Heads {
-  std::int64_t heads;
-  std::int64_t columns;
+  Divisor heads;
+  Divisor columns;
+
+  Heads(std::int64_t heads_of_row, std::int64_t columns_of_head)
+      : heads(heads_of_row), columns(columns_of_head) {}
 
   __device__ Place place_of(std::int64_t i) const {
-    const std::int64_t vector = quotient(i, columns);
-    const std::int64_t row = quotient(vector, heads);
-    return {row, vector - row * heads, i - vector * columns};
+    const std::int64_t vector = i / columns;
+    const auto row = static_cast<std::uint32_t>(vector / heads);
+    const auto in_row = static_cast<std::uint32_t>(vector);  // differences fit in 32 bits
+    return {row, in_row - row * *heads, static_cast<std::uint32_t>(i) - in_row * *columns};
   }
 };
 
@@ -37,11 +42,11 @@ struct Heads {
 template <class T>
 struct Layout {
   T* data;
-  std::int64_t row_stride;
-  std::int64_t head_stride;
+  std::uint32_t row_stride;
+  std::uint32_t head_stride;
 
   __device__ T& at(const Place& place) const {
-    return data[place.row * row_stride + place.head * head_stride + place.column];
+    return data[std::uint64_t{place.row} * row_stride + place.head * head_stride + place.column];
   }
   Layout from_column(std::int64_t first) const { return {data + first, row_stride, head_stride}; }
 };
@@ -50,13 +55,14 @@ struct Layout {
 template <class T>
 struct Angles {
   const T* data;
-  std::int64_t rows;
-  std::int64_t stride;
-  std::int64_t half;
+  Divisor rows;
+  std::uint32_t stride;
+  std::uint32_t half;
 
   __device__ T at(const Place& place) const {
-    const std::int64_t row = place.row - quotient(place.row, rows) * rows;
-    return data[row * stride + (place.column < half ? place.column : place.column - half)];
+    const std::uint32_t row = place.row - static_cast<std::uint32_t>(place.row / rows) * *rows;
+    const std::uint32_t column = place.column < half ? place.column : place.column - half;
+    return data[std::uint64_t{row} * stride + column];
   }
 };
 
@@ -77,7 +83,7 @@ struct SideBySide {
   Heads heads;
   Layout<const T> a;
   Layout<const T> b;
-  std::int64_t split;
+  std::uint32_t split;
   __device__ void operator()(std::int64_t i, float& out) const {
     Place place = heads.place_of(i);
     const bool is_a = place.column < split;
@@ -92,12 +98,20 @@ struct Sum {
 
 /// out = sign in
 template <class T>
-__global__ void move_columns(std::int64_t count, Heads heads, Layout<const T> in, float sign,
-                             Layout<T> out) {
-  const std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (i >= count) return;
-  const Place place = heads.place_of(i);
-  out.at(place) = from_float<T>(sign * to_float(in.at(place)));
+struct MoveColumns {
+  Heads heads;
+  Layout<const T> in;
+  float sign;
+  Layout<T> out;
+  __device__ void operator()(std::int64_t i) const {
+    const Place place = heads.place_of(i);
+    out.at(place) = from_float<T>(sign * to_float(in.at(place)));
+  }
+};
+
+std::uint32_t short_of(std::int64_t number) {
+  assert(number >= 0 && number < std::int64_t{1} << 31U);
+  return static_cast<std::uint32_t>(number);
 }
 
 /// The kernels of both directions. What turns are the first columns of each head, two halves; it is
@@ -108,22 +122,22 @@ class Chain {
   Chain(cudaStream_t stream, const Rotate& op)
       : stream_(stream),
         vectors_(op.in.rows * op.heads),
-        heads_(op.heads),
-        size_(op.head_size),
-        half_(op.cos.cols),
-        in_{elements<const T>(op.in), op.in.stride, op.in_stride},
-        cos_{elements<const T>(op.cos), op.cos.rows, op.cos.stride, half_},
-        sin_{elements<const T>(op.sin), op.sin.rows, op.sin.stride, half_},
+        heads_(short_of(op.heads)),
+        size_(short_of(op.head_size)),
+        half_(short_of(op.cos.cols)),
+        in_{elements<const T>(op.in), short_of(op.in.stride), short_of(op.in_stride)},
+        cos_{elements<const T>(op.cos), Divisor(op.cos.rows), short_of(op.cos.stride), half_},
+        sin_{elements<const T>(op.sin), Divisor(op.sin.rows), short_of(op.sin.stride), half_},
         first_(elements<T>(op.scratch)),
         second_(first_ + op.out.numel()),
         out_(elements<T>(op.out)) {}
 
   // in cos + cat(-b, a) sin
   void forward() const {
-    make(TimesAngles<T>{turning(), in_, cos_}, out_);
+    make(2 * half_, TimesAngles<T>{turning(), in_, cos_}, out_);
     move(in_.from_column(half_), -1.0F, dense(first_, half_));
-    make(SideBySide<T>{turning(), dense<const T>(first_, half_), in_, half_}, second_);
-    make(TimesAngles<T>{turning(), dense<const T>(second_, 2 * half_), sin_}, first_);
+    make(2 * half_, SideBySide<T>{turning(), dense<const T>(first_, half_), in_, half_}, second_);
+    make(2 * half_, TimesAngles<T>{turning(), dense<const T>(second_, 2 * half_), sin_}, first_);
     finish(first_, second_);
   }
 
@@ -131,8 +145,8 @@ class Chain {
   // gradient is a tensor of zeros but for it.
   void backward() const {
     const Layout<T> product = dense(first_, 2 * half_);
-    make(TimesAngles<T>{turning(), in_, cos_}, out_);
-    make(TimesAngles<T>{turning(), in_, sin_}, first_);
+    make(2 * half_, TimesAngles<T>{turning(), in_, cos_}, out_);
+    make(2 * half_, TimesAngles<T>{turning(), in_, sin_}, first_);
     move(as_const(product), -1.0F, product);
     slice(product, 0, half_);
     add(out_, second_, out_);
@@ -143,7 +157,7 @@ class Chain {
  private:
   Heads turning() const { return {heads_, 2 * half_}; }
   template <class U>
-  Layout<U> dense(U* data, std::int64_t columns) const {
+  Layout<U> dense(U* data, std::uint32_t columns) const {
     return {data, heads_ * columns, columns};
   }
   static Layout<const T> as_const(const Layout<T>& layout) {
@@ -151,18 +165,16 @@ class Chain {
   }
 
   template <class F>
-  void make(const F& f, T* out) const {
-    for_each_element(stream_, vectors_ * f.heads.columns, f, Out<T>{out});
+  void make(std::int64_t columns, const F& f, T* out) const {
+    for_single_elements(stream_, vectors_ * columns, f, Out<T>{out});
   }
   void add(const T* a, const T* b, T* out) const {
-    for_each_element(stream_, vectors_ * 2 * half_, Sum{}, In<T>{a}, In<T>{b}, Out<T>{out});
+    for_single_elements(stream_, vectors_ * 2 * half_, Sum{}, In<T>{a}, In<T>{b}, Out<T>{out});
   }
   /// Half of what turns.
   void move(const Layout<const T>& in, float sign, const Layout<T>& out) const {
-    constexpr int kThreads = 256;
-    const std::int64_t count = vectors_ * half_;
-    launch(stream_, cover(count, kThreads), move_columns<T>, count, Heads{heads_, half_}, in, sign,
-           out);
+    for_single_elements(stream_, vectors_ * half_,
+                        MoveColumns<T>{Heads{heads_, half_}, in, sign, out});
   }
   /// The columns of `in` from `from` on, at `to` within zeros.
   void slice(const Layout<T>& in, std::int64_t from, std::int64_t to) const {
@@ -175,6 +187,7 @@ class Chain {
     if (2 * half_ == size_) return add(out_, term, out_);
     add(out_, term, sum);
     make(
+        size_,
         SideBySide<T>{
             {heads_, size_}, dense<const T>(sum, 2 * half_), in_.from_column(2 * half_), 2 * half_},
         out_);
@@ -182,9 +195,9 @@ class Chain {
 
   cudaStream_t stream_;
   std::int64_t vectors_;
-  std::int64_t heads_;
-  std::int64_t size_;
-  std::int64_t half_;
+  std::uint32_t heads_;
+  std::uint32_t size_;
+  std::uint32_t half_;
   Layout<const T> in_;
   Angles<T> cos_;
   Angles<T> sin_;

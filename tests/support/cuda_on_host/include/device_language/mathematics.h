@@ -37,7 +37,6 @@ inline float exp10(float x) { return std::pow(10.0F, x); }
 
 inline float rsqrtf(float x) { return 1.0F / std::sqrt(x); }
 inline double rsqrt(double x) { return 1.0 / std::sqrt(x); }
-inline float normcdff(float x) { return 0.5F * std::erfc(-x * 0.70710678118654752F); }
 inline float __saturatef(float x) { return x > 0.0F ? (x < 1.0F ? x : 1.0F) : 0.0F; }
 
 inline float __fdividef(float a, float b) { return a / b; }
