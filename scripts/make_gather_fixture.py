@@ -6,7 +6,7 @@
 DeepSpeed trains small models of transformers on the CPU for four steps, as rank 0 of two whose collectives do nothing
 (torch's "fake" process group): in fp32 made under zero.Init, in bf16 handed to deepspeed.initialize, where adapters
 get the model's type. A row has the all-gathers of the last step in forward, backward and update, which is their number
-and the elements of the full tensors, and the largest sum of torch's allocations in any step (count_allocations.cpp).
+and the elements of the full tensors, how many tensors the coordinator gathered for modules, and the largest sum of torch's allocations in any step (count_allocations.cpp).
 Each configuration runs in a process of its own. The rows are drawn from all configurations so that each pair of values
 occurs. What an interrupted run has measured is in lora_gathers.part, with which the next one begins.
 
@@ -37,6 +37,9 @@ from torch.testing._internal.distributed.fake_pg import FakeStore
 from torch.utils.checkpoint import checkpoint
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "scripts/calibration"))
+from gathers import GatherCounter  # noqa: E402: it is beside the calibration's
+
 RANKS = 2
 PART = ROOT / "tests/data/lora_gathers.part"
 SEQUENCE_LENGTH = 64
@@ -210,18 +213,19 @@ def measure(row, counter):
         gc.collect()
         counter.take_peak()
         phase[0] = "forward"
-        loss = engine(input_ids=tokens, labels=tokens).loss
-        phase[0] = "backward"
-        engine.backward(loss)
-        del loss  # as the Trainer does: its graph may hold the embedded tokens and their gradient
-        phase[0] = "update"
-        engine.step()
+        with GatherCounter(engine.module.parameters()) as gathered:
+            loss = engine(input_ids=tokens, labels=tokens).loss
+            phase[0] = "backward"
+            engine.backward(loss)
+            del loss  # as the Trainer does: its graph may hold the embedded tokens and their gradient
+            phase[0] = "update"
+            engine.step()
         peaks.append(counter.take_peak())
     checkpointing = {"false": False, "true": True}.get(way, way)
     release = dict(deepspeed=deepspeed.__version__.strip(), zero_init=False) if knobs == "older" else {}
     return dict(model=family, **release, **tuning, activation_checkpointing=checkpointing, precision=precision,
                 zero_optimization=zero, **{name: sent.get(name, [0, 0]) for name in ("forward", "backward", "update")},
-                peak=max(peaks[0], min(peaks[1:])) - before)
+                gathered_tensors=gathered.tensors, peak=max(peaks[0], min(peaks[1:])) - before)
 
 
 def import_all(counter):

@@ -26,15 +26,24 @@ enum class HostEvent {
   pipelined_collective,  ///< one of several that begin before any is waited for (PipelinedCalls):
                          ///< all it costs but its transfer, so that its library has no latency
                          ///< beside it
+  gathered_tensor,       ///< stage 3: a tensor that is gathered for a module, with its release, but
+                         ///< for hooks and collectives; not one that stays from step to step
   operator_forward,      ///< one ATen operator that eager PyTorch calls in a model's forward
   operator_backward,     ///< one that autograd calls on the way back
   module_call,           ///< a module's Python, beside its operators and DeepSpeed's hooks
 };
 
-constexpr std::size_t kHostEvents = 9;
+constexpr std::size_t kHostEvents = 10;
 
 /// Whether the event is of the training without DeepSpeed: earlier profiles have none.
 constexpr bool is_of_pytorch(HostEvent event) { return event >= HostEvent::operator_forward; }
+
+/// Whether a profile may lack the event: earlier ones do, and where a calibration cannot tell
+/// gathered_tensor from module_hook, the latter has both.
+constexpr bool is_optional(HostEvent event) {
+  return event == HostEvent::pipelined_collective || event == HostEvent::gathered_tensor ||
+         is_of_pytorch(event);
+}
 
 std::string_view name_of(HostEvent event);
 

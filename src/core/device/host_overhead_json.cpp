@@ -126,16 +126,11 @@ json::object by_event(const std::array<Seconds, kHostEvents>& values) {
   return object;
 }
 
-/// Whether earlier versions did not know the event.
-bool is_new(HostEvent event) {
-  return event == HostEvent::pipelined_collective || is_of_pytorch(event);
-}
-
 std::array<Seconds, kHostEvents> events_from(const json::object& object) {
   std::array<Seconds, kHostEvents> values{};
   for (std::size_t i = 0; i < kHostEvents; ++i) {
     const auto event = static_cast<HostEvent>(i);
-    if (is_new(event) && !object.contains(name_of(event))) continue;
+    if (is_optional(event) && !object.contains(name_of(event))) continue;
     values[i] = object.at(name_of(event)).to_number<double>();
   }
   return values;

@@ -338,5 +338,22 @@ TEST(HostOverhead, CountsHooksOfModulesInStage3Alone) {
   EXPECT_EQ(run(in_stage(2), {}).calls(HostEvent::module_hook), 0U);
 }
 
+// Gathered once for both passes of a micro-step, since what is used again soon stays.
+TEST(HostOverhead, CountsTensorsThatAreGatheredForModulesAndNotThoseThatStay) {
+  TinyExperiment tiny = in_stage(3);
+  const std::uint64_t of_those_that_stay = run(tiny, {}).calls(HostEvent::gathered_tensor);
+  tiny.zero["stage3_param_persistence_threshold"] = 0;
+  HostOverhead overhead;
+  overhead.at(HostEvent::gathered_tensor) = 1e-3;
+
+  const Step step = run(tiny, overhead);
+
+  EXPECT_EQ(of_those_that_stay, 0U);
+  EXPECT_EQ(step.calls(HostEvent::gathered_tensor), kAccumulation * tensors_of(tiny));
+  EXPECT_NEAR(step.total - run(tiny, {}).total, step.time(HostEvent::gathered_tensor),
+              0.1 * step.time(HostEvent::gathered_tensor));
+  EXPECT_EQ(run(in_stage(2), {}).calls(HostEvent::gathered_tensor), 0U);
+}
+
 }  // namespace
 }  // namespace dstune::host_overhead_of_steps_test

@@ -37,6 +37,7 @@ HostOverhead measured_profile() {
 TEST(HostOverhead, ReadsBackToTheSameBits) {
   HostOverhead overhead = measured_profile();
   overhead.at(HostEvent::collective) = 1e-6 / 3;
+  overhead.at(HostEvent::gathered_tensor) = 2e-4 / 3;
 
   const std::string text = to_json_text(to_json(overhead), 0);
 
@@ -65,6 +66,17 @@ TEST(HostOverhead, OfEarlierJournalsPaysPipelinedCollectivesInFull) {
   calibrated.erase("pipelined_collective");
   EXPECT_DOUBLE_EQ(host_overhead_from_json(calibrated).at(HostEvent::pipelined_collective),
                    60e-6 + 3e-4);
+}
+
+// What hooks cost in those versions holds it.
+TEST(HostOverhead, OfEarlierJournalsHasNoTimeForGatheredTensors) {
+  HostOverhead own = measured_profile();
+  own.at(HostEvent::gathered_tensor) = 2e-4;
+  json::object earlier = to_json(own);
+  earlier.erase("gathered_tensor");
+  earlier.at("uncertainty").as_object().erase("gathered_tensor");
+
+  EXPECT_EQ(host_overhead_from_json(earlier), measured_profile());
 }
 
 TEST(HostOverhead, TellsWhereAProfileComesFrom) {
@@ -136,9 +148,13 @@ TEST(HostOverhead, OfGpusIsKnownByItsEarlierName) {
   EXPECT_EQ(preset_of(preset("gpu-estimate")), kCudaOverhead);
 }
 
-TEST(HostOverhead, OfAPresetHasATimeForEveryEvent) {
+// A gathered tensor's is in that of the modules' hooks.
+TEST(HostOverhead, OfAPresetHasATimeForEveryEventButOne) {
   for (const auto name : {kCudaOverhead, kGlooOverhead}) {
-    for (const Seconds time : preset(name).seconds) {
+    HostOverhead overhead = preset(name);
+    EXPECT_EQ(overhead.at(HostEvent::gathered_tensor), 0);
+    overhead.at(HostEvent::gathered_tensor) = overhead.at(HostEvent::module_hook);
+    for (const Seconds time : overhead.seconds) {
       EXPECT_GT(time, 1e-6);
       EXPECT_LT(time, 1e-2);
     }

@@ -80,9 +80,9 @@ class ProfileReader {
     return seconds;
   }
 
-  /// Whether the profile has the event, which one of an earlier version may lack.
+  /// Whether the profile has the event.
   bool knows(HostEvent event) const {
-    if (event != HostEvent::pipelined_collective && !is_of_pytorch(event)) return true;
+    if (!is_optional(event)) return true;
     return find(file_, child("", kEventRules[static_cast<std::size_t>(event)].key)) != nullptr;
   }
 

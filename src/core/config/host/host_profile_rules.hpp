@@ -18,11 +18,11 @@ inline constexpr double kFastest = 1e6;         // a petabyte per second
 
 // The rules stand in the order of HostEvent.
 inline constexpr KeyRule kEventRules[] = {
-    within("gradient_hook_us", 0, kLongest),    within("module_hook_us", 0, kLongest),
-    within("collective_us", 0, kLongest),       within("optimizer_tensor_us", 0, kLongest),
-    within("synchronization_us", 0, kLongest),  within("pipelined_collective_us", 0, kLongest),
-    within("operator_forward_us", 0, kLongest), within("operator_backward_us", 0, kLongest),
-    within("module_call_us", 0, kLongest),
+    within("gradient_hook_us", 0, kLongest),     within("module_hook_us", 0, kLongest),
+    within("collective_us", 0, kLongest),        within("optimizer_tensor_us", 0, kLongest),
+    within("synchronization_us", 0, kLongest),   within("pipelined_collective_us", 0, kLongest),
+    within("gathered_tensor_us", 0, kLongest),   within("operator_forward_us", 0, kLongest),
+    within("operator_backward_us", 0, kLongest), within("module_call_us", 0, kLongest),
 };
 inline constexpr Section kEvents{.rules = kEventRules};
 

@@ -94,6 +94,23 @@ TEST_F(ReadHostOverhead, PricesPipelinedCollectivesAsOthersUnlessItSays) {
               testing::ElementsAre(testing::HasSubstr("/uncertainty/pipelined_collective_us")));
 }
 
+TEST_F(ReadHostOverhead, LeavesGatheredTensorsToTheHooksUnlessItSays) {
+  write("mine.json", kMeasured);
+  std::string own = kMeasured;
+  own.replace(own.find("\"synchronization_us\""), 0, "\"gathered_tensor_us\": 214, ");
+  write("half.json", own.c_str());
+  own.replace(own.find("\"gradient_hook_us\": 4.4"), 0, "\"gathered_tensor_us\": 53, ");
+  write("own.json", own.c_str());
+
+  EXPECT_EQ(read("mine.json").value().at(HostEvent::gathered_tensor), 0);
+  const auto known = read("own.json").value();
+  EXPECT_DOUBLE_EQ(known.at(HostEvent::gathered_tensor), 214e-6);
+  EXPECT_DOUBLE_EQ(known.uncertainty_of(HostEvent::gathered_tensor), 53e-6);
+  EXPECT_EQ(read("half.json"), std::nullopt) << "a number without its uncertainty";
+  EXPECT_THAT(faults(),
+              testing::ElementsAre(testing::HasSubstr("/uncertainty/gathered_tensor_us")));
+}
+
 TEST_F(ReadHostOverhead, TakesPlainNumbersToBeHalfToTwice) {
   write("mine.json", kProfile);
 

@@ -120,15 +120,29 @@ std::pair<Sent, Sent> gathered(const Measured& measured) {
   return sent;
 }
 
+std::uint64_t calls_of(const Measured& measured, HostEvent event) {
+  for (const HostLine& line : measured.ledger.host()) {
+    if (line.event == event) return line.calls;
+  }
+  return 0;
+}
+
 TEST(GathersOfDeepSpeed, AreTheDrySteps) {
   const json::object fixture = read_fixture();
   std::size_t off_by_tensors = 0;
+  std::size_t of_known_tensors = 0;
   for (const json::value& value : fixture.at("rows").as_array()) {
     const json::object& row = value.as_object();
 
     const Measured ours = measure(experiment_of(row, fixture));
 
     EXPECT_EQ(gathered(ours), deepspeeds(row)) << json::serialize(row);
+    if (row.contains("gathered_tensors")) {  // not of older releases
+      ++of_known_tensors;
+      EXPECT_EQ(calls_of(ours, HostEvent::gathered_tensor),
+                row.at("gathered_tensors").to_number<std::uint64_t>())
+          << json::serialize(row);
+    }
     const double peak = row.at("peak").to_number<double>();
     const double difference = static_cast<double>(ours.peak_memory.allocated) / peak - 1;
     if (std::abs(difference) >= kTolerance) ++off_by_tensors;
@@ -137,6 +151,7 @@ TEST(GathersOfDeepSpeed, AreTheDrySteps) {
         << json::serialize(row);
   }
   EXPECT_LE(off_by_tensors, kRowsOffByTensors);
+  EXPECT_GE(of_known_tensors, 180U);
 }
 
 // What a layer's second forward gathers of frozen parameters is what the rows are for.

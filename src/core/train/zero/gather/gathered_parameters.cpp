@@ -41,6 +41,7 @@ void GatheredParameters::gather(const Tensors& tensors) {
   Tensors with;
   Tensors without;
   for (const std::size_t tensor : tensors) {
+    device_.host_event(HostEvent::gathered_tensor);
     (secondary_[tensor] ? with : without).push_back(tensor);
   }
   if (!with.empty()) gather_from(secondary(), with);

@@ -63,13 +63,14 @@ class GatheredParameters {
   void use(Tensor shards) { shards_ = shards; }
 
   /// Starts to gather tensors that are not there; they are in ascending order. Does nothing for an
-  /// empty list.
+  /// empty list. Each of them is a HostEvent::gathered_tensor, which has its release too.
   /// @throws QuantizationRefused  if DeepSpeed cannot quantise their message
   void gather(const Tensors& tensors);
   /// Makes the compute stream wait for those of `tensors` that were not awaited since their gather.
   void await(const Tensors& tensors);
   void release(const Tensors& tensors);
   /// Gathers tensors that are not there one by one and waits for all of them, as after the update.
+  /// They are no gathered_tensor: in DeepSpeed the coordinator, whose Python that is, has no part.
   void gather_persistent(const Tensors& tensors);
   /// Called after the update of `tensors`, which makes their secondary shards outdated.
   void forget_secondary(const Tensors& tensors);
