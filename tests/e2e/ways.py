@@ -140,7 +140,7 @@ class Slurm(Way):
 
     def start(self, directory, ranks, *arguments):
         script = pathlib.Path(SOURCE) / "scripts" / "slurm" / "tune.sbatch"
-        return SlurmRun(self.slurm, ["--nodes=1", f"--ntasks-per-node={ranks}", "--gres=none",
+        return SlurmRun(self.slurm, ["--nodes=1", f"--ntasks-per-node={ranks}", "--cpus-per-task=1", "--gres=none",
                                      "--output=stderr.log", str(script), *map(str, arguments)], directory)
 
     def close(self):

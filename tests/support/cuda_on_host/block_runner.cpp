@@ -8,6 +8,7 @@
 #include "tests/support/cuda_on_host/fault.hpp"
 #include "tests/support/cuda_on_host/include/cuda_runtime.h"
 #include "tests/support/cuda_on_host/kernel_name.hpp"
+#include "tests/support/cuda_on_host/order.hpp"
 
 constinit thread_local uint3 threadIdx{};
 constinit thread_local uint3 blockIdx{};
@@ -44,13 +45,9 @@ void BlockRunner::run_grid(dim3 grid, dim3 block, const std::function<void()>& t
   gridDim = grid;
   blockDim = block;
   runner = this;
-  for (unsigned z = 0; z < grid.z; ++z) {
-    for (unsigned y = 0; y < grid.y; ++y) {
-      for (unsigned x = 0; x < grid.x; ++x) {
-        blockIdx = {x, y, z};
-        run_block();
-      }
-    }
+  for (const unsigned i : in_order(grid.x * grid.y * grid.z)) {
+    blockIdx = {i % grid.x, i / grid.x % grid.y, i / grid.x / grid.y};
+    run_block();
   }
   runner = nullptr;
 }
@@ -62,6 +59,7 @@ void BlockRunner::run_block() {
 
 void BlockRunner::start_block() {
   begun_ = 0;
+  order_ = in_order(threads_);
   live_ = threads_;
   for (unsigned first = 0; first < threads_; first += kLanes) {
     const unsigned lanes = std::min(kLanes, threads_ - first);
@@ -98,7 +96,7 @@ void BlockRunner::fiber_main() {
 
 void BlockRunner::run_new_threads() {
   while (begun_ < threads_) {
-    const unsigned thread = begun_++;
+    const unsigned thread = order_[begun_++];
     running_->thread = thread;
     running_->index = index_of(thread);
     threadIdx = running_->index;
@@ -130,7 +128,7 @@ void BlockRunner::switch_to(Fiber& next) {
 
 /// Whoever can go on: a thread whose wait is over, or the block's caller if all threads ended.
 BlockRunner::Fiber& BlockRunner::next_fiber() {
-  const unsigned thread = ready_.take_from(running_->thread);
+  const unsigned thread = take_in_order(ready_, running_->thread, threads_);
   if (thread < kMaxThreads) return *fiber_of_[thread];
   if (live_ == 0) return main_;
   fail("its threads wait for one another for ever: " + std::to_string(at_barrier_) + " of " +

@@ -64,6 +64,7 @@ class BlockRunner {
   dim3 shape_;
   unsigned threads_ = 0;  ///< of a block
   unsigned begun_ = 0;
+  std::vector<unsigned> order_;  ///< of the threads
   unsigned live_ = 0;
   unsigned at_barrier_ = 0;
   int votes_ = 0;

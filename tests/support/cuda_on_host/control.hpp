@@ -54,6 +54,16 @@ void corrupt_at(const std::string& function, std::uint64_t call, int device = -1
 /// ncclCommGetAsyncError() of its communicator tells of `error`, an ncclResult_t.
 void fail_later_at(const std::string& function, std::uint64_t call, int error, int device = -1);
 
+/// In which order the blocks of a grid and the threads of a block begin, and go on where they have
+/// waited. On a GPU it is any.
+enum class Order { ascending, descending, shuffled };
+/// From now on. Without it: what the variable CUDA_ON_HOST_ORDER says, or ascending.
+void begin_in(Order order);
+
+/// From now on every byte of new memory is 0xff, which makes floating-point numbers NaN. Without
+/// it: where the variable CUDA_ON_HOST_POISON is set.
+void poison_memory(bool on);
+
 /// From now on the stream that each device made as its n-th, from 0, waits for no event.
 void deafen(int stream);
 

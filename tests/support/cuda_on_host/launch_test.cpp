@@ -198,5 +198,54 @@ TEST(LaunchDeathTest, a_shuffle_from_a_lane_that_is_not_there_is_reported) {
       "a shuffle reads from lane .*, which does not take part");
 }
 
+/// Its threads read what their neighbours above write, without a barrier between.
+__global__ void take_from_next(int* taken) {
+  __shared__ int values[64];
+  const unsigned t = threadIdx.x;
+  values[t] = 0;
+  __syncthreads();
+  values[t] = 1;
+  taken[t] = values[(t + 1) % blockDim.x];
+}
+
+/// Its blocks count on those before them.
+__global__ void add_before(int* sums) {
+  if (threadIdx.x == 0) sums[blockIdx.x + 1] = sums[blockIdx.x] + 1;
+}
+
+int sum_taken(cuda_on_host::Order order) {
+  cuda_on_host::begin_in(order);
+  const TestStream stream;
+  DeviceArray<int> taken(64);
+  stream.launch(1, 64, take_from_next, taken.data());
+  stream.synchronise();
+  cuda_on_host::begin_in(cuda_on_host::Order::ascending);
+  const auto values = taken.values();
+  return std::accumulate(values.begin(), values.end(), 0);
+}
+
+TEST(Launch, shows_a_missing_barrier_by_the_order_of_threads) {
+  const int ascending = sum_taken(cuda_on_host::Order::ascending);
+  const int descending = sum_taken(cuda_on_host::Order::descending);
+  const int shuffled = sum_taken(cuda_on_host::Order::shuffled);
+
+  EXPECT_EQ(ascending, 1);    // of the last, whose next is the first
+  EXPECT_EQ(descending, 63);  // of all but the last
+  EXPECT_NE(shuffled, ascending);
+  EXPECT_NE(shuffled, descending);
+}
+
+TEST(Launch, shows_what_depends_on_the_order_of_blocks) {
+  for (const auto order : {cuda_on_host::Order::ascending, cuda_on_host::Order::descending}) {
+    cuda_on_host::begin_in(order);
+    const TestStream stream;
+    DeviceArray<int> sums(std::vector<int>(9, 0));
+    stream.launch(8, 32, add_before, sums.data());
+    stream.synchronise();
+    EXPECT_EQ(sums.values()[8], order == cuda_on_host::Order::ascending ? 8 : 1);
+  }
+  cuda_on_host::begin_in(cuda_on_host::Order::ascending);
+}
+
 }  // namespace
 }  // namespace launch_test

@@ -1,5 +1,6 @@
 // Memory of devices and pinned memory of the host, copies and fills.
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -15,6 +16,11 @@ namespace {
 
 constexpr std::size_t kAlignment = 512;
 
+std::atomic<bool>& is_poisoned() {
+  static std::atomic<bool> on = std::getenv("CUDA_ON_HOST_POISON") != nullptr;
+  return on;
+}
+
 cudaError_t allocate(void** pointer, std::size_t bytes) {
   *pointer = nullptr;
   if (bytes == 0) return cudaSuccess;
@@ -25,6 +31,7 @@ cudaError_t allocate(void** pointer, std::size_t bytes) {
   if (posix_memalign(pointer, kAlignment, bytes) != 0) return cudaErrorMemoryAllocation;
   device.used += bytes;
   state().allocations[*pointer] = {index, bytes};
+  if (is_poisoned()) std::memset(*pointer, 0xff, bytes);
   return cudaSuccess;
 }
 
@@ -98,6 +105,9 @@ bool matches(const void* dst, const void* src, cudaMemcpyKind kind) {
 }
 
 }  // namespace
+
+void poison_memory(bool on) { is_poisoned() = on; }
+
 }  // namespace cuda_on_host
 
 using namespace cuda_on_host;

@@ -1,4 +1,5 @@
 // Memory of devices: limits, accounting, pinned memory, what is left, and faults of calls.
+#include <cmath>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -116,6 +117,19 @@ TEST(Driver, missing_makes_every_call_say_so) {
   int version = -1;
   EXPECT_EQ(cudaDriverGetVersion(&version), cudaSuccess);
   EXPECT_EQ(version, 0);
+}
+
+TEST_F(Memory, is_not_a_number_where_it_is_poisoned) {
+  cuda_on_host::poison_memory(true);
+  float* device = nullptr;
+  check(cudaMalloc(&device, sizeof(float)));
+  cuda_on_host::poison_memory(false);
+
+  float value = 0;
+  check(cudaMemcpy(&value, device, sizeof(float), cudaMemcpyDeviceToHost));
+
+  EXPECT_TRUE(std::isnan(value));
+  check(cudaFree(device));
 }
 
 }  // namespace

@@ -40,6 +40,22 @@ class ThreadSet {
     return kMaxThreads;
   }
 
+  /// Removes the first thread at or before `start`, in a circle; kMaxThreads if the set is empty.
+  unsigned take_before(unsigned start) {
+    unsigned word = start / 64 % kWords;
+    std::uint64_t bits = words_[word] & (~std::uint64_t{0} >> (63 - start % 64));
+    for (unsigned step = 0; step <= kWords; ++step) {
+      if (bits != 0) {
+        const unsigned thread = word * 64 + 63 - static_cast<unsigned>(std::countl_zero(bits));
+        erase(thread);
+        return thread;
+      }
+      word = (word + kWords - 1) % kWords;
+      bits = words_[word];
+    }
+    return kMaxThreads;
+  }
+
  private:
   static constexpr unsigned kWords = kMaxThreads / 64;
   static std::uint64_t bit(unsigned thread) { return std::uint64_t{1} << (thread % 64); }

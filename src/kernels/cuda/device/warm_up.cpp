@@ -14,6 +14,7 @@
 #include "core/device/operations/random.hpp"
 #include "core/device/operations/rows.hpp"
 #include "core/device/operations/softmax.hpp"
+#include "kernels/cuda/attention/stand_in.hpp"
 #include "kernels/cuda/base/check.hpp"
 
 namespace dstune::cuda {
@@ -61,8 +62,41 @@ class WarmUp {
     device_.run(GeluNewBackward{all(), all(), gelu, all()});
     device_.run(Embedding{tokens(), matrix(), matrix()});
     device_.run(EmbeddingBackward{matrix(), tokens(), matrix()});
-    attend();
+    for (const double dropout : {0.0, 0.125}) attend(dropout);
     attend_eagerly();
+  }
+
+  void run_chains() {
+    const bool is_fp32 = dtype_ == DType::fp32;
+    const Matrix x = matrix();
+    const RmsNormSaved saved{is_fp32 ? x : as_matrix(all(DType::fp32), kRows, kCols),
+                             tensor(kRows, DType::fp32), matrix()};
+    const Tensor scratch = tensor(rms_norm_backward_scratch(dtype_, kAll), DType::fp32);
+    device_.run(
+        RmsNorm{.x = x, .weight = row(), .saved = saved, .scratch = scratch, .out = matrix()});
+    device_.run(RmsNormBackward{.d_out = matrix(),
+                                .weight = row(),
+                                .saved = saved,
+                                .scratch = scratch,
+                                .d_x = matrix(),
+                                .d_weight = row()});
+    Rotate rotate{.in = matrix(),
+                  .heads = 1,
+                  .head_size = kCols,
+                  .in_stride = kCols,
+                  .cos = as_matrix(all(), kRows, kCols / 2),
+                  .sin = as_matrix(all(), kRows, kCols / 2),
+                  .scratch = tensor(rotate_scratch(kAll), dtype_),
+                  .out = matrix()};
+    for (const bool inverse : {false, true}) {
+      rotate.inverse = inverse;
+      device_.run(rotate);
+    }
+    for (const Activation kind : {Activation::gelu, Activation::gelu_tanh, Activation::silu}) {
+      device_.run(Activate{.kind = kind, .x = all(), .out = all()});
+      device_.run(ActivateBackward{.kind = kind, .d_out = all(), .saved = all(), .d_x = all()});
+    }
+    device_.run(Multiply{all(), all(), all()});
   }
 
   void reduce() {
@@ -115,9 +149,13 @@ class WarmUp {
     device_.run(AddSum{per_row(), 1, tensor(1, DType::fp32)});
   }
 
-  void attend() {
-    const AttentionShape shape{
-        .batch = 1, .sequence = kRows, .heads = 1, .kv_heads = 1, .head_size = kCols};
+  void attend(double dropout) {
+    const AttentionShape shape{.batch = 1,
+                               .sequence = kRows,
+                               .heads = 1,
+                               .kv_heads = 1,
+                               .head_size = kCols,
+                               .dropout = dropout};
     const auto head = [this] { return Heads{matrix(), kCols}; };
     const Tensor lse = tensor(kRows, DType::fp32);
     const Tensor workspace = tensor(device_.attention_workspace(shape), DType::fp32);
@@ -160,6 +198,7 @@ void run_all(Device& device, DType dtype) {
   own.multiply();
   own.change_elements();
   own.run_layers();
+  own.run_chains();
   own.reduce();
   if (dtype != DType::fp32) return;
   own.look_at_tokens();
@@ -169,6 +208,7 @@ void run_all(Device& device, DType dtype) {
 }  // namespace
 
 void warm_up(Device& device) {
+  const NoStandInIsSaid silence;
   for (const DType dtype : {DType::fp32, DType::bf16, DType::fp16}) {
     try {
       run_all(device, dtype);

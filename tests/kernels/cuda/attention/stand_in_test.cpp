@@ -60,6 +60,10 @@ TEST(StandIn, IsSaidOnce) {
     return ::testing::internal::GetCapturedStderr();
   };
   EXPECT_THAT(said(AttentionKernel::cudnn), IsEmpty());
+  {
+    const NoStandInIsSaid silence;
+    EXPECT_THAT(said(AttentionKernel::flash), IsEmpty());
+  }
   EXPECT_THAT(said(AttentionKernel::flash), HasSubstr("FlashAttention-2"));
   EXPECT_THAT(said(AttentionKernel::flash), IsEmpty());
 }
