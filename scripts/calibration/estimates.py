@@ -13,12 +13,14 @@ import operations
 import products
 from collectives import LARGE, LARGE_ABOVE, bus_factor
 from fitting import EVENTS
+from gathers import GATHERED
 
 GOOD = 0.15  # of a number: how far it may be off
 SETTLED = 0.05  # of a number: what its rounds leave open, beside what the model cannot explain
 VAGUE = 0.25  # median error of the fit: on a quiet machine it is 0.03 to 0.08
 LEAST_US = 5.0  # an event below is next to nothing, however uncertain,
 LEAST_OPERATOR_US = 0.05  # but a step has a hundred times as many operators
+TOLD_APART = 2.0  # standard errors of the fit: by so much both of two like events must be more than nothing
 
 # What stage 3 does around a call of these kinds, which all_reduce has no part of: in their latency.
 EXTRA_KINDS = ("all_gather", "reduce_scatter")
@@ -31,21 +33,26 @@ class Design:
     counts: by event; calls: [(kind, bytes)] of those that are waited for at once; pipelined: how many others.
     On a GPU (not is_cpu) collectives hide behind the host code of such small steps: none is taken away, and a
     call is a `collective` like any other. eager_counts: those of plain steps by model, if they were measured.
+    has_gathered: a tensor that stage 3 gathers is an event; else `module_hook` has what it takes, too.
     """
 
-    def __init__(self, counts, calls, pipelined, ranks, is_cpu=True, eager_counts=None):
+    def __init__(self, counts, calls, pipelined, ranks, is_cpu=True, eager_counts=None, has_gathered=False):
         self.calls, self.ranks, self.is_cpu, self.eager_counts = calls, ranks, is_cpu, eager_counts or {}
-        of_deepspeed = (*EVENTS, PIPELINED) if is_cpu else EVENTS
-        self.terms = (*of_deepspeed, *EXTRA_KINDS) if is_cpu else EVENTS
+        of_deepspeed = (*EVENTS, *((PIPELINED,) if is_cpu else ()), *((GATHERED,) if has_gathered else ()))
+        self.terms = (*of_deepspeed, *EXTRA_KINDS) if is_cpu else of_deepspeed
         self.events = (*of_deepspeed, *(eager.EVENTS if self.eager_counts else ()))
+        self.rows = counts, calls, pipelined
         self.counts = [self.with_terms(*row) for row in zip(counts, calls, pipelined)]
 
+    def with_gathered(self):
+        return Design(*self.rows, self.ranks, self.is_cpu, self.eager_counts, has_gathered=True)
+
     def with_terms(self, counts, calls, pipelined):
-        if not self.is_cpu:
-            return counts
-        kinds = [kind for kind, _ in calls]
-        return {**counts, "collective": counts["collective"] - pipelined, PIPELINED: pipelined,
-                **{kind: kinds.count(kind) for kind in EXTRA_KINDS}}
+        if self.is_cpu:
+            kinds = [kind for kind, _ in calls]
+            counts = {**counts, "collective": counts["collective"] - pipelined, PIPELINED: pipelined,
+                      **{kind: kinds.count(kind) for kind in EXTRA_KINDS}}
+        return {term: counts.get(term, 0) for term in self.terms}
 
 
 def median_call(rounds, key):
@@ -89,6 +96,20 @@ def samples(rounds, design, of_lines):
     return found
 
 
+def told_apart(rounds, design):
+    """`design` with an event for gathered tensors, if the rounds tell what one takes from what a module's hook does.
+
+    Both have to be there whenever a module is fetched that was released, so that the steps' times say their sum well
+    and each by itself only where gathers differ enough beside all else that does. The standard errors say whether: of
+    two numbers that are not told apart both are large. Then `module_hook` has the sum.
+    """
+    wider = design.with_gathered()
+    measured = samples(rounds, wider, lines(rounds))
+    found = fitting.fit(measured, wider.terms)
+    errors = fitting.errors_of(found, measured, wider.terms)
+    return wider if all(found[event] > TOLD_APART * errors[event] for event in (GATHERED, "module_hook")) else design
+
+
 def numbers(rounds, design):
     """All that a profile has with its doubt, seconds, by names: an event, or (kind, type, which of the line's two)."""
     of_lines = lines(rounds)
@@ -118,10 +139,10 @@ class Estimate:
     unexplained if that is more."""
 
     def __init__(self, rounds, design, resamples=100):
-        self.rounds, self.design = rounds, design
-        self.numbers = numbers(rounds, design)
-        self.noise = fitting.bootstrap(rounds, lambda drawn: numbers(drawn, design), resamples)
-        errors = standard_errors(rounds, design, self.numbers)
+        self.rounds, self.design = rounds, told_apart(rounds, design)
+        self.numbers = numbers(rounds, self.design)
+        self.noise = fitting.bootstrap(rounds, lambda drawn: numbers(drawn, self.design), resamples)
+        errors = standard_errors(rounds, self.design, self.numbers)
         self.doubt = {name: max(self.noise[name], errors.get(name, 0.0)) for name in self.numbers}
 
     def exceeding(self, doubt, share):

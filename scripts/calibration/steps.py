@@ -10,6 +10,7 @@ import time
 
 from collectives import Recorder
 from fitting import EVENTS
+from gathers import GATHERED, GatherCounter
 
 HIDDEN, HEADS, VOCABULARY, SEQUENCE = 32, 4, 64, 8
 LARGE, SMALL = 1_000_000, 5_000  # reduce_bucket_size, elements: one bucket, and about four a block
@@ -44,10 +45,10 @@ def title(case):
             f"buckets of {case.bucket}{gathers}")
 
 
-def host_events(case, shape, collectives, owned_tensors):
+def host_events(case, shape, collectives, owned_tensors, gathered=0):
     """The events of one optimizer step in fp32, as dstune-mpi's ledger counts them."""
     steps, tensors, modules = case.accumulation, shape["tensors"], shape["modules"]
-    counts = dict.fromkeys(EVENTS, 0)
+    counts = dict.fromkeys((*EVENTS, GATHERED), 0)
     counts["collective"] = collectives
     counts["optimizer_tensor"] = owned_tensors
     counts["synchronization"] = 2 * steps  # timer: every forward and engine.step()
@@ -56,6 +57,7 @@ def host_events(case, shape, collectives, owned_tensors):
     if case.stage >= 2:
         counts["gradient_hook"] = steps * tensors
     if case.stage == 3:
+        counts[GATHERED] = gathered
         # Modules with parameters, the tied head too; what a container's hooks cost and what a
         # module waits for is in it. No hook ends the backward of the two embeddings.
         counts["module_hook"] = steps * (4 * modules - 2)
@@ -98,13 +100,13 @@ class Step:
                                                      config=deepspeed_config(case))
         for _ in range(2):  # stage 3 records its first steps
             self.run()
-        with Recorder(bench.deepspeed.comm.comm.cdb) as recorder:
+        with Recorder(bench.deepspeed.comm.comm.cdb) as recorder, GatherCounter(model.parameters()) as gathered:
             self.run()
         self.calls, self.pipelined = recorder.alone(), recorder.pipelined()
         owned = shape["tensors"]
         if case.stage in (1, 2):
             owned = sum(len(group) for group in self.engine.optimizer.params_in_partition)
-        self.counts = host_events(case, shape, len(recorder.calls), owned)
+        self.counts = host_events(case, shape, len(recorder.calls), owned, gathered.tensors)
 
     def run(self):
         for _ in range(self.case.accumulation):

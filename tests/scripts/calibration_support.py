@@ -10,6 +10,7 @@ import collectives
 import estimates
 import fitting
 import steps
+from gathers import GATHERED
 
 COST = dict(gradient_hook=27e-6, module_hook=134e-6, collective=67e-6, optimizer_tensor=48e-6,
             synchronization=113e-6)
@@ -20,7 +21,14 @@ LATENCY, BUS_BANDWIDTH = 300e-6, 0.5e9
 def case_counts(case, collectives_of_case):
     shape = dict(tensors=12 * case.layers + 4, modules=6 * case.layers + 4)
     owned = shape["tensors"] // 2 if case.stage in (1, 2) else shape["tensors"]
-    return steps.host_events(case, shape, collectives_of_case, owned)
+    return steps.host_events(case, shape, collectives_of_case, owned, gathered_of(case))
+
+
+def gathered_of(case):
+    """Of the tensors of a GPT-2, on demand each in forward and in backward, and the tied one once more each."""
+    tensors = 12 * case.layers + 4
+    of_a_micro_step = {"on demand": 2 * tensors + 2, "ahead": tensors}.get(case.gathers, 0)
+    return case.accumulation * of_a_micro_step
 
 
 def calls_of(case):
@@ -48,17 +56,18 @@ def line(kind, size):
     return LATENCY + collectives.bus_factor(kind, 2) * size / BUS_BANDWIDTH
 
 
-def rounds(count=30, noise=0.0, misfit=0.0, seed=1):
-    """Measurements of a machine that costs COST; misfit: a part of each case that no event explains."""
+def rounds(count=30, noise=0.0, misfit=0.0, seed=1, **costs):
+    """Measurements of a machine that costs COST, or `costs`; misfit: a part of each case that no event explains."""
     generator, of_rows = random.Random(seed), random.Random(99)
-    setting = design()
+    setting = design().with_gathered()
+    planted = {**COST, **BEYOND, GATHERED: 0.0, **costs}
     unexplained = [1 + of_rows.gauss(0, misfit) for _ in setting.counts]
 
     def noisy(seconds):
         return seconds * (1 + generator.gauss(0, noise))
 
     def step(counts, calls, factor):
-        host = fitting.predicted({**COST, **BEYOND}, counts) * factor + sum(line(*call) for call in calls)
+        host = fitting.predicted(planted, counts) * factor + sum(line(*call) for call in calls)
         return noisy(host) + 0.005, 0.005
 
     return [{"collectives": {(kind, "fp32", size): noisy(line(kind, size))

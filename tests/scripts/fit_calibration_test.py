@@ -1,5 +1,9 @@
 """What scripts/calibration counts, and how it fits what was measured, without deepspeed."""
+import json
+import os
+import pathlib
 import random
+import statistics
 import unittest
 
 from calibration_support import BEYOND, COST, design, rounds
@@ -8,6 +12,9 @@ import collectives
 import estimates
 import fitting
 import steps
+from gathers import GATHERED, GatherCounter
+
+ROOT = pathlib.Path(os.environ["DSTUNE_SOURCE_DIR"])
 
 
 class LeastSquares(unittest.TestCase):
@@ -106,10 +113,85 @@ class Uncertainty(unittest.TestCase):
         self.assertGreaterEqual(steps_to_next.count(1), 18)
 
 
+class ToldApart(unittest.TestCase):
+    """What a gathered tensor takes from what a module's hook does."""
+
+    def test_where_both_are_more_than_they_are_uncertain_both_are_numbers(self):
+        estimate = estimates.Estimate(rounds(noise=0.02, gathered_tensor=200e-6), design(), resamples=20)
+
+        self.assertIn(GATHERED, estimate.design.events)
+        for event, expected in ((GATHERED, 200e-6), ("module_hook", COST["module_hook"])):
+            self.assertAlmostEqual(estimate.numbers[event], expected, delta=4 * estimate.doubt[event], msg=event)
+        profile = estimates.profile(estimate, {}, {})
+        self.assertGreater(profile["gathered_tensor_us"], 100)
+        self.assertGreater(profile["uncertainty"]["gathered_tensor_us"], 0)
+
+    def test_where_noise_hides_it_the_hook_has_both_as_before(self):
+        measured = rounds(count=10, misfit=0.1, gathered_tensor=100e-6)
+        wider = design().with_gathered()
+        self.assertGreater(estimates.numbers(measured, wider)[GATHERED], 50e-6)  # +- 61e-6
+
+        estimate = estimates.Estimate(measured, design(), resamples=5)
+
+        self.assertEqual(estimate.numbers, estimates.numbers(measured, design()))
+        self.assertNotIn("gathered_tensor_us", estimates.profile(estimate, {}, {}))
+
+    def test_where_tensors_take_all_and_hooks_nothing_they_are_not(self):
+        estimate = estimates.Estimate(rounds(noise=0.02, module_hook=0.0, gathered_tensor=200e-6), design(),
+                                      resamples=2)
+
+        self.assertNotIn(GATHERED, estimate.design.events)
+
+    def test_counts_of_earlier_rounds_have_no_such_event(self):
+        setting = design()
+        for counts in setting.rows[0]:
+            del counts[GATHERED]
+
+        estimate = estimates.Estimate(rounds(noise=0.02, gathered_tensor=200e-6), setting, resamples=2)
+
+        self.assertNotIn(GATHERED, estimate.design.events)
+
+
+class OfAnH200(unittest.TestCase):
+    """The figures in docs/host-overhead.md, of two machines."""
+    FIXTURE = json.loads((ROOT / "tests/data/calibrated_steps.json").read_text(encoding="utf-8"))
+
+    def estimate(self, machine, without=()):
+        cases = self.FIXTURE["cases"]
+        counts = [{event: count for event, count in case["counts"].items() if event not in without} for case in cases]
+        setting = estimates.Design(counts, [[]] * len(cases), [0] * len(cases), ranks=1, is_cpu=False)
+        seconds = [(case["beyond_plain_ms"][machine] / 1e3, 0.0) for case in cases]
+        return estimates.Estimate([{"steps": seconds}], setting, resamples=2)
+
+    def test_gathered_tensors_explain_part_of_what_hooks_did(self):
+        for machine, (hook, alone, gathered, error, before) in enumerate(((361, 284, 214, 0.041, 0.101),
+                                                                          (456, 381, 191, 0.063, 0.080))):
+            earlier, now = self.estimate(machine, without=(GATHERED,)), self.estimate(machine)
+
+            self.assertAlmostEqual(earlier.numbers["module_hook"] * 1e6, hook, delta=1)
+            self.assertAlmostEqual(now.numbers["module_hook"] * 1e6, alone, delta=1)
+            self.assertAlmostEqual(now.numbers[GATHERED] * 1e6, gathered, delta=1)
+            self.assertAlmostEqual(statistics.median(earlier.errors()), before, delta=0.001)
+            self.assertAlmostEqual(statistics.median(now.errors()), error, delta=0.001)
+
+    def test_they_are_told_apart_whichever_case_is_left_out(self):
+        for machine in range(2):
+            whole = self.estimate(machine)
+            for left_out in range(len(self.FIXTURE["cases"])):
+                rows = [row for k, row in enumerate(zip(*whole.design.rows)) if k != left_out]
+                setting = estimates.Design(*map(list, zip(*rows)), ranks=1, is_cpu=False)
+                seconds = [pair for k, pair in enumerate(whole.rounds[0]["steps"]) if k != left_out]
+
+                self.assertIn(GATHERED, estimates.told_apart([{"steps": seconds}], setting).events, (machine, left_out))
+
+
 class Events(unittest.TestCase):
     def events(self, stage):
         case = steps.Case(stage, 8, 4, steps.LARGE, None)
-        return steps.host_events(case, dict(tensors=100, modules=50), 7, 100)
+        return steps.host_events(case, dict(tensors=100, modules=50), 7, 100, gathered=30)
+
+    def test_only_stage_3_gathers_tensors_for_modules(self):
+        self.assertEqual([self.events(stage)[GATHERED] for stage in range(4)], [0, 0, 0, 30])
 
     def test_gradients_are_handled_once_in_stage_1_and_in_every_micro_step_later(self):
         self.assertEqual([self.events(stage)["gradient_hook"] for stage in range(4)], [0, 100, 400, 400])
@@ -172,6 +254,28 @@ class Recording(unittest.TestCase):
         self.assertEqual(answers, ["done", "done"])
         self.assertEqual(recorder.alone(), [("all_gather", 4), ("all_gather", 16)])
         self.assertEqual(recorder.pipelined(), 2)
+
+    def test_tensors_are_counted_whichever_of_them_is_asked_and_only_while_it_is_active(self):
+        class Parameter:
+            def __init__(self, asked):
+                self.asked, self.all_gather_coalesced = asked, self.gather
+
+            def gather(self, tensors, quantize=False):
+                self.asked.append((tensors, quantize))
+                return "handle"
+
+        asked = []
+        parameters = [Parameter(asked) for _ in range(3)]
+        before = [tensor.all_gather_coalesced for tensor in parameters]
+
+        with GatherCounter([*parameters, object()]) as gathered:
+            handle = parameters[0].all_gather_coalesced({parameters[0], parameters[1]})
+            parameters[2].all_gather_coalesced(parameters[2:], quantize=True)
+        parameters[0].all_gather_coalesced(parameters)
+
+        self.assertEqual((gathered.tensors, handle), (3, "handle"))
+        self.assertEqual([(len(tensors), quantize) for tensors, quantize in asked], [(2, False), (1, True), (3, False)])
+        self.assertEqual([tensor.all_gather_coalesced for tensor in parameters], before)
 
     def test_bus_factors_are_those_of_nccl_tests(self):
         factors = {kind: collectives.bus_factor(kind, 4) for kind in collectives.KINDS}
