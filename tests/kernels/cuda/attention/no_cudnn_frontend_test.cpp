@@ -18,7 +18,7 @@ std::string said_about(DType dtype, double softcap) {
   op.shape.head_size = 64;
   op.shape.softcap = softcap;
   ::testing::internal::CaptureStderr();
-  EXPECT_FALSE(fused_attention(op, nullptr));
+  EXPECT_FALSE(fused_attention(op, nullptr, nullptr));
   return ::testing::internal::GetCapturedStderr();
 }
 
