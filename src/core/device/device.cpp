@@ -68,7 +68,9 @@ void Device::synchronize() {
 Allocation Device::allocate(MemoryCategory category, Bytes size) {
   const MemoryBudget::Block block = reserve(category, size);
   try {
-    return {do_allocate(category, size), size, category, current_stream_, block};
+    void* data = budget_.data(block);
+    if (data == nullptr) data = do_allocate(category, size);
+    return {data, size, category, current_stream_, block};
   } catch (...) {
     budget_.release(category, size, block);
     throw;
@@ -77,9 +79,7 @@ Allocation Device::allocate(MemoryCategory category, Bytes size) {
 
 MemoryBudget::Block Device::reserve(MemoryCategory category, Bytes size) {
   if (overlaps()) free_pending();
-  if (budget_.has_room(size, current_stream_)) {
-    return budget_.reserve(category, size, current_stream_);
-  }
+  if (const auto block = budget_.try_reserve(category, size, current_stream_)) return *block;
   if (!pending_.empty() || budget_.holds_unused_segments()) synchronize();
   return budget_.reserve_at_last(category, size, current_stream_);
 }
@@ -107,13 +107,17 @@ void Device::give_back(const Allocation& memory,
 void Device::land(const Pending& pending) noexcept {
   const Allocation& memory = pending.memory;
   for (const auto& [stream, end] : pending.uses) --pending_uses_[place_of(stream)];
-  if (overlaps()) do_free(memory.data, memory.size);
+  if (overlaps()) give_memory_back(memory);
   budget_.end_flight(memory.size, memory.block);
 }
 
 void Device::free(const Allocation& memory) noexcept {
-  do_free(memory.data, memory.size);
+  give_memory_back(memory);
   budget_.release(memory.category, memory.size, memory.block);
+}
+
+void Device::give_memory_back(const Allocation& memory) noexcept {
+  if (budget_.data(memory.block) == nullptr) do_free(memory.data, memory.size);
 }
 
 // It takes the host about as long to ask a driver as to launch: where one event of a stream has not

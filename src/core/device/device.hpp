@@ -200,8 +200,8 @@ class Device {
   DSTUNE_OPERATIONS(DSTUNE_COMPUTE)
 #undef DSTUNE_COMPUTE
 
-  /// Called only for memory within the budget; it still throws OutOfMemoryError when the device
-  /// itself is full.
+  /// Called only for memory within the budget, and where its segments are an account alone; it
+  /// still throws OutOfMemoryError when the device itself is full.
   virtual void* do_allocate(MemoryCategory category, Bytes size) = 0;
   virtual void do_free(void* data, Bytes size) noexcept = 0;
   /// Gives `event`, which has its clock, its time.
@@ -231,6 +231,8 @@ class Device {
   MemoryBudget::Block reserve(MemoryCategory category, Bytes size);
   void give_back(const Allocation& memory, const std::array<bool, kStreams>& used_on) noexcept;
   void free(const Allocation& memory) noexcept;
+  /// Memory of a segment goes back with its block, which the budget is told of.
+  void give_memory_back(const Allocation& memory) noexcept;
   void land(const Pending& pending) noexcept;
   void free_pending() noexcept;
   /// Called when memory of stream `home` is given back, which the streams `used_on` may still use.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 namespace dstune {
 
@@ -10,10 +11,11 @@ namespace {
 constexpr Bytes kMiB = Bytes{1} << 20U;
 constexpr Bytes kMinBlockSize = 512;
 constexpr Bytes kSmallSize = kMiB;
-constexpr Bytes kSmallBuffer = 2 * kMiB;
+constexpr Bytes kSmallBuffer = CachingModel::kSegmentUnit;
 constexpr Bytes kLargeBuffer = 20 * kMiB;
 constexpr Bytes kMinLargeAlloc = 10 * kMiB;
-constexpr Bytes kRoundLarge = 2 * kMiB;
+constexpr Bytes kRoundLarge = CachingModel::kSegmentUnit;
+static_assert(kLargeBuffer % CachingModel::kSegmentUnit == 0);
 
 Bytes round_up(Bytes size, Bytes unit) { return (size + unit - 1) / unit * unit; }
 
@@ -64,13 +66,24 @@ std::optional<CachingModel::Block> CachingModel::take(Bytes size, Stream stream)
 std::optional<CachingModel::Block> CachingModel::take_segment(Bytes size, Stream stream) {
   if (size == 0) return kNoBlock;
   const Bytes segment = segment_size(size);
+  refusal_.clear();
   if (segment > limit_ - reserved_) return std::nullopt;
+  const auto data = make_memory(segment);
+  if (!data) return std::nullopt;
   const Bytes rounded = round_size(size);
-  const Block block =
-      make_node({segment, next_address_, kNoBlock, kNoBlock, list_of(rounded, stream), false});
+  const Block block = make_node(
+      {segment, next_address_, kNoBlock, kNoBlock, list_of(rounded, stream), false, *data});
   reserved_ += segment;
   next_address_ += segment;
   return split(block, rounded);
+}
+
+std::optional<std::byte*> CachingModel::make_memory(Bytes segment) {
+  if (source_ == nullptr) return nullptr;
+  SegmentSource::Segment made = source_->make(segment);
+  refusal_ = std::move(made.refusal);
+  if (made.data == nullptr) return std::nullopt;
+  return static_cast<std::byte*>(made.data);
 }
 
 // The front part is used, and the rest is free.
@@ -78,7 +91,8 @@ CachingModel::Block CachingModel::split(Block block, Bytes size) {
   const Node node = at(block);
   if (!should_split(node.list, node.size - size)) return block;
   const Block rest =
-      make_node({node.size - size, node.address + size, block, node.behind, node.list, false});
+      make_node({node.size - size, node.address + size, block, node.behind, node.list, false,
+                 node.data == nullptr ? nullptr : node.data + size});
   if (node.behind != kNoBlock) at(node.behind).before = rest;
   at(block).behind = rest;
   at(block).size = size;
@@ -101,6 +115,7 @@ void CachingModel::unite(Block block, Block neighbour) {
   node.size += other.size;
   if (node.before == neighbour) {
     node.address = other.address;
+    node.data = other.data;
     node.before = other.before;
     if (node.before != kNoBlock) at(node.before).behind = block;
   } else {
@@ -116,6 +131,7 @@ void CachingModel::release_cached() noexcept {
       const Node& node = at(free.block);
       if (node.before != kNoBlock || node.behind != kNoBlock) return false;
       reserved_ -= node.size;
+      if (source_ != nullptr) source_->give_back(node.data, node.size);
       unused_nodes_.push_back(free.block);
       return true;
     });

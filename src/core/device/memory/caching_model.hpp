@@ -1,13 +1,15 @@
-// Counts memory as PyTorch's CUDA caching allocator would; it holds none.
+// Counts memory as PyTorch's CUDA caching allocator would, and divides it where there is any.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/base/units.hpp"
+#include "core/device/memory/segment_source.hpp"
 #include "core/device/stream.hpp"
 
 namespace dstune {
@@ -30,26 +32,46 @@ enum class AllocatorModel {
 /// neighbours.
 ///
 /// Segments lie in the order in which they were made, since the addresses of cudaMalloc decide
-/// among equal blocks; nothing is known of the driver's own rounding.
+/// among equal blocks; nothing is known of the driver's own rounding. That order is the model's own
+/// also where a source gives the segments memory, so that a plan and a run choose the same blocks.
 class CachingModel {
  public:
   using Block = std::int32_t;
   static constexpr Block kNoBlock = -1;
+  /// Every segment is a multiple of it.
+  static constexpr Bytes kSegmentUnit = Bytes{2} << 20U;
 
-  explicit CachingModel(Bytes limit) : limit_(limit) {}
+  /// @param source  of the segments' memory, which must outlive this; none: they are an account
+  explicit CachingModel(Bytes limit, SegmentSource* source = nullptr)
+      : limit_(limit), source_(source) {}
+  /// No block may be in use: their segments would not be given back.
+  ~CachingModel() { release_cached(); }
+  CachingModel(const CachingModel&) = delete;
+  CachingModel& operator=(const CachingModel&) = delete;
 
   /// A block from the cache, or from a new segment within the limit.
-  /// @returns none  if neither has room: release_cached(), then take_segment()
+  /// @returns none  if neither has room, or the source none for the segment: release_cached(), then
+  ///          take_segment()
+  /// @throws what SegmentSource::make() does; then nothing has changed
   std::optional<Block> take(Bytes size, Stream stream);
   /// A block from a new segment: PyTorch tries this after it has given back its cache, without
   /// another look at what is left of that.
+  /// @returns none  as take(); @throws as take()
   std::optional<Block> take_segment(Bytes size, Stream stream);
   /// Gives a block back whose pending uses are over.
   void give_back(Block block) noexcept;
-  /// Frees the segments of which nothing is in use, as PyTorch's release_cached_blocks().
+  /// Frees the segments of which nothing is in use, as PyTorch's release_cached_blocks(). Where
+  /// they have memory, no stream may use it any more.
   void release_cached() noexcept;
 
-  /// True if take() would have room.
+  /// The memory of a block, a multiple of 512 bytes behind its segment's; null without a source,
+  /// and for kNoBlock.
+  void* data(Block block) const noexcept { return block == kNoBlock ? nullptr : at(block).data; }
+  bool has_source() const noexcept { return source_ != nullptr; }
+  /// Why the source refused the last segment that was asked for; "" if it did not.
+  const std::string& refusal() const noexcept { return refusal_; }
+
+  /// True if take() would have room within the limit.
   bool has_room(Bytes size, Stream stream) const noexcept;
   bool holds_unused_segments() const noexcept;
 
@@ -79,10 +101,14 @@ class CachingModel {
     Block behind = kNoBlock;
     std::size_t list = 0;  ///< the list of its pool and stream
     bool is_free = false;
+    std::byte* data = nullptr;
   };
 
   Node& at(Block block) { return nodes_[static_cast<std::size_t>(block)]; }
   const Node& at(Block block) const { return nodes_[static_cast<std::size_t>(block)]; }
+  /// The memory of a new segment; null where there is no source.
+  /// @returns none  if the source refuses
+  std::optional<std::byte*> make_memory(Bytes segment);
   Block make_node(const Node& node);
   void insert(Block block);
   void remove(Block block);
@@ -90,6 +116,8 @@ class CachingModel {
   void unite(Block block, Block neighbour);
 
   Bytes limit_;
+  SegmentSource* source_;
+  std::string refusal_;
   Bytes reserved_ = 0;
   std::uint64_t next_address_ = 0;
   std::vector<Node> nodes_;

@@ -61,7 +61,7 @@ OutOfMemoryError::OutOfMemoryError(MemoryCategory asked_for, Bytes requested_byt
 
 void MemoryBudget::count_as(AllocatorModel allocator) {
   cache_.reset();
-  if (allocator == AllocatorModel::caching) cache_.emplace(limit_);
+  if (allocator == AllocatorModel::caching) cache_.emplace(limit_, source_);
 }
 
 bool MemoryBudget::has_room(Bytes size, Stream stream) const noexcept {
@@ -77,9 +77,16 @@ CachingModel::FreeLists MemoryBudget::free_lists() const {
 }
 
 MemoryBudget::Block MemoryBudget::reserve(MemoryCategory category, Bytes size, Stream stream) {
-  if (!has_room(size, stream)) return reserve_at_last(category, size, stream);
-  const Block block = cache_ ? *cache_->take(size, stream) : CachingModel::kNoBlock;
-  count(category, size);
+  const auto block = try_reserve(category, size, stream);
+  return block ? *block : reserve_at_last(category, size, stream);
+}
+
+std::optional<MemoryBudget::Block> MemoryBudget::try_reserve(MemoryCategory category, Bytes size,
+                                                             Stream stream) {
+  if (!has_room(size, stream)) return std::nullopt;
+  std::optional<Block> block = CachingModel::kNoBlock;
+  if (cache_) block = cache_->take(size, stream);
+  if (block) count(category, size);
   return block;
 }
 
@@ -99,7 +106,8 @@ MemoryBudget::Block MemoryBudget::reserve_at_last(MemoryCategory category, Bytes
 
 void MemoryBudget::refuse(MemoryCategory category, Bytes size) const {
   const Bytes wanted = cache_ ? CachingModel::segment_size(size) : size;
-  throw OutOfMemoryError(category, wanted, allocated_, limit_, reserved());
+  throw OutOfMemoryError(category, wanted, allocated_, limit_, reserved(),
+                         cache_ ? cache_->refusal() : "");
 }
 
 void MemoryBudget::count(MemoryCategory category, Bytes size) noexcept {

@@ -100,16 +100,25 @@ class MemoryBudget {
  public:
   explicit MemoryBudget(Bytes limit) : limit_(limit) {}
 
-  /// From now on counts as `allocator` does. Nothing may be in use.
+  /// From the next count_as() on the segments of a caching allocator lie in memory of `source`.
+  /// @param source  must outlive this
+  void take_segments_from(SegmentSource* source) noexcept { source_ = source; }
+  /// From now on counts as `allocator` does. Nothing may be in use, nor may streams still use what
+  /// was.
   void count_as(AllocatorModel allocator);
 
   /// The block that must be given to release().
   using Block = CachingModel::Block;
-  /// @throws OutOfMemoryError  if `size` more bytes would exceed the limit; then nothing changed
-  ///         but the cache, which is given back
+  /// @returns none  if there is no room for `size` more bytes without giving the cache back, or the
+  ///          source of segments has none; then nothing changed
+  /// @throws what SegmentSource::make() does; then nothing changed
+  std::optional<Block> try_reserve(MemoryCategory category, Bytes size,
+                                   Stream stream = Stream::compute);
+  /// @throws OutOfMemoryError  if `size` more bytes would exceed the limit, or the source of
+  ///         segments has none; then nothing changed but the cache, which is given back
   Block reserve(MemoryCategory category, Bytes size, Stream stream = Stream::compute);
-  /// Called where has_room() is false and everything that could be waited for is over: gives the
-  /// cache back first, then reserves.
+  /// Called where try_reserve() has found nothing and everything that could be waited for is over:
+  /// gives the cache back first, then reserves.
   Block reserve_at_last(MemoryCategory category, Bytes size, Stream stream = Stream::compute);
   void release(MemoryCategory category, Bytes size, Block block = CachingModel::kNoBlock) noexcept;
   /// Counts bytes that were just released as in flight, until end_flight().
@@ -117,6 +126,12 @@ class MemoryBudget {
   /// @param block  what release() did not name, since it was not free yet
   void end_flight(Bytes size, Block block = CachingModel::kNoBlock) noexcept;
 
+  /// The memory of a block; null if the device has to find it, since segments are an account.
+  void* data(Block block) const noexcept { return cache_ ? cache_->data(block) : nullptr; }
+  /// True if buffers lie in the segments that are counted.
+  bool holds_segments() const noexcept { return cache_ && cache_->has_source(); }
+
+  /// True if the limit has room.
   bool has_room(Bytes size, Stream stream = Stream::compute) const noexcept;
   /// Gives unused segments back, as torch.cuda.empty_cache().
   void release_cached() noexcept;
@@ -142,6 +157,7 @@ class MemoryBudget {
   void count(MemoryCategory category, Bytes size) noexcept;
 
   Bytes limit_;
+  SegmentSource* source_ = nullptr;
   std::optional<CachingModel> cache_;  ///< none: exact
   MemoryUse in_use_;
   Bytes allocated_ = 0;  // the sum of in_use_

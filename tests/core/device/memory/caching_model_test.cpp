@@ -1,9 +1,12 @@
 #include "core/device/memory/caching_model.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -249,6 +252,150 @@ TEST(CachingModel, ASplitSegmentIsNotGivenBack) {
   EXPECT_FALSE(allocate(model, 30 * kMiB));
   model.give_back(*part);
   EXPECT_TRUE(allocate(model, 30 * kMiB));
+}
+
+/// Segments at addresses that nobody reads, in another order than they are made; they do not
+/// adjoin.
+class FakeSegments final : public SegmentSource {
+ public:
+  Segment make(Bytes size) override {
+    if (refuses) return {nullptr, "refused"};
+    next_ -= size + kMiB;
+    live[next_] = size;
+    return {reinterpret_cast<void*>(next_), ""};  // NOLINT(performance-no-int-to-ptr): not read
+  }
+  void give_back(void* data, Bytes size) noexcept override {
+    const auto found = live.find(reinterpret_cast<std::uintptr_t>(data));
+    ASSERT_NE(found, live.end()) << "no segment begins there";
+    ASSERT_EQ(found->second, size);
+    live.erase(found);
+  }
+
+  Bytes total() const {
+    Bytes sum = 0;
+    for (const auto& [begin, size] : live) sum += size;
+    return sum;
+  }
+  /// True if a segment holds all of [begin, end).
+  bool hold(std::uintptr_t begin, std::uintptr_t end) const {
+    const auto next = live.upper_bound(begin);
+    if (next == live.begin()) return false;
+    const auto& [first, size] = *std::prev(next);
+    return end <= first + size;
+  }
+
+  std::map<std::uintptr_t, Bytes> live;
+  bool refuses = false;
+
+ private:
+  std::uintptr_t next_ = std::uintptr_t{1} << 46U;
+};
+
+/// Blocks in use with the sizes that were asked for, of which no two may share a byte.
+class LiveBlocks {
+ public:
+  LiveBlocks(CachingModel& model, const FakeSegments& segments)
+      : model_(model), segments_(segments) {}
+
+  void add(CachingModel::Block block, Bytes size) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(model_.data(block));
+    const auto end = begin + size;
+    ASSERT_EQ(begin % 512, 0U);
+    ASSERT_TRUE(segments_.hold(begin, end)) << "outside of all segments";
+    const auto next = blocks_.lower_bound(begin);
+    if (next != blocks_.end()) {
+      ASSERT_LE(end, next->first);
+    }
+    if (next != blocks_.begin()) {
+      const auto& [before, other] = *std::prev(next);
+      ASSERT_LE(before + other.second, begin);
+    }
+    blocks_[begin] = {block, size};
+  }
+  void give_back_one(std::uint64_t random) {
+    const auto chosen =
+        std::next(blocks_.begin(), static_cast<std::ptrdiff_t>(random % blocks_.size()));
+    model_.give_back(chosen->second.first);
+    blocks_.erase(chosen);
+  }
+  void expect_within_segments() const {
+    for (const auto& [begin, block] : blocks_) {
+      ASSERT_EQ(reinterpret_cast<std::uintptr_t>(model_.data(block.first)), begin) << "has moved";
+      ASSERT_TRUE(segments_.hold(begin, begin + block.second)) << "its segment is gone";
+    }
+  }
+  bool empty() const { return blocks_.empty(); }
+
+ private:
+  CachingModel& model_;
+  const FakeSegments& segments_;
+  std::map<std::uintptr_t, std::pair<CachingModel::Block, Bytes>> blocks_;
+};
+
+TEST(CachingModel, BlocksInUseLieInSegmentsAndShareNoByte) {
+  int refused = 0;
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    FakeSegments segments;
+    CachingModel model(250 * kMiB, &segments);
+    LiveBlocks live(model, segments);
+    for (int i = 0; i < 120; ++i) {
+      if (!live.empty() && random() % 5 < 2) {
+        live.give_back_one(random());
+      } else {
+        segments.refuses = random() % 8 == 0;
+        const Bytes size = random_size(random);
+        const auto block = allocate(model, size, static_cast<Stream>(random() % kStreams));
+        if (block) live.add(*block, size);
+        if (!block) ++refused;
+      }
+      ASSERT_EQ(model.reserved(), segments.total());
+      ASSERT_FALSE(HasFatalFailure());
+    }
+    live.expect_within_segments();
+    while (!live.empty()) live.give_back_one(0);
+    model.release_cached();
+    ASSERT_TRUE(segments.live.empty());
+  }
+  EXPECT_GT(refused, 1000);
+}
+
+TEST(CachingModel, GivesSegmentsBackAtItsEnd) {
+  FakeSegments segments;
+  {
+    CachingModel model(kPlenty, &segments);
+    model.give_back(*model.take(30 * kMiB, Stream::compute));
+    EXPECT_EQ(segments.total(), 30 * kMiB);
+  }
+  EXPECT_TRUE(segments.live.empty());
+}
+
+TEST(CachingModel, ASegmentThatIsRefusedChangesNothing) {
+  FakeSegments segments;
+  CachingModel model(60 * kMiB, &segments);
+  const auto block = model.take(30 * kMiB, Stream::compute);
+  segments.refuses = true;
+
+  EXPECT_FALSE(model.take(20 * kMiB, Stream::compute));
+
+  EXPECT_EQ(model.refusal(), "refused");
+  EXPECT_EQ(model.reserved(), 30 * kMiB);
+  EXPECT_FALSE(model.take(40 * kMiB, Stream::compute));
+  EXPECT_EQ(model.refusal(), "") << "it is the limit that has no room";
+  segments.refuses = false;
+  model.give_back(*model.take(20 * kMiB, Stream::compute));
+  model.give_back(*block);
+}
+
+TEST(CachingModel, HasNoMemoryWithoutASource) {
+  CachingModel model(kPlenty);
+
+  const auto block = model.take(30 * kMiB, Stream::compute);
+
+  EXPECT_FALSE(model.has_source());
+  EXPECT_EQ(model.data(*block), nullptr);
+  EXPECT_EQ(model.data(CachingModel::kNoBlock), nullptr);
 }
 
 TEST(CachingModel, IsFullOneByteBelowItsSegments) {

@@ -110,6 +110,90 @@ TEST(CachingBudget, SaysWhatIsInUseAndWhatIsReservedWhereItIsFull) {
   EXPECT_EQ(budget.in_use(), 1000U);
 }
 
+/// Gives the same place for every segment, which nobody reads; refuses as often as it is told.
+class RefusingSegments final : public SegmentSource {
+ public:
+  Segment make(Bytes size) override {
+    if (refusals > 0) {
+      --refusals;
+      return {nullptr, "3 MiB are free"};
+    }
+    held += size;
+    return {this, ""};
+  }
+  void give_back(void* /*data*/, Bytes size) noexcept override { held -= size; }
+
+  int refusals = 0;
+  Bytes held = 0;
+};
+
+class SegmentBudgetTest : public testing::Test {
+ protected:
+  SegmentBudgetTest() {
+    budget_.take_segments_from(&segments_);
+    budget_.count_as(AllocatorModel::caching);
+  }
+
+  RefusingSegments segments_;
+  MemoryBudget budget_{100 * kMiB};
+};
+
+TEST_F(SegmentBudgetTest, BlocksHaveMemory) {
+  EXPECT_TRUE(budget_.holds_segments());
+
+  const auto block = budget_.reserve(MemoryCategory::buckets, 30 * kMiB);
+
+  EXPECT_EQ(budget_.data(block), &segments_);
+  EXPECT_EQ(budget_.data(CachingModel::kNoBlock), nullptr);
+  budget_.release(MemoryCategory::buckets, 30 * kMiB, block);
+}
+
+TEST_F(SegmentBudgetTest, GivesTheCacheBackAndAsksOnceMoreWhereASegmentIsRefused) {
+  const auto block = budget_.reserve(MemoryCategory::buckets, 30 * kMiB, Stream::gather);
+  budget_.release(MemoryCategory::buckets, 30 * kMiB, block);
+  segments_.refusals = 1;
+
+  const auto other = budget_.reserve(MemoryCategory::gradients, 10 * kMiB);
+
+  EXPECT_EQ(segments_.held, 10 * kMiB);
+  EXPECT_EQ(budget_.reserved(), 10 * kMiB);
+  budget_.release(MemoryCategory::gradients, 10 * kMiB, other);
+}
+
+TEST_F(SegmentBudgetTest, SaysWhyASegmentIsRefusedAlthoughTheLimitIsNotReached) {
+  segments_.refusals = 2;
+
+  try {
+    budget_.reserve(MemoryCategory::buckets, 3 * kMiB);
+    FAIL() << "there was a segment";
+  } catch (const OutOfMemoryError& error) {
+    EXPECT_EQ(error.requested, 20 * kMiB);
+    EXPECT_EQ(error.refusal, "3 MiB are free");
+    EXPECT_EQ(error.category, MemoryCategory::buckets);
+  }
+  EXPECT_EQ(budget_.in_use(), 0U);
+  EXPECT_EQ(budget_.reserved(), 0U);
+}
+
+TEST_F(SegmentBudgetTest, TriesWithoutGivingTheCacheBack) {
+  const auto block = budget_.reserve(MemoryCategory::buckets, 30 * kMiB, Stream::gather);
+  budget_.release(MemoryCategory::buckets, 30 * kMiB, block);
+  segments_.refusals = 1;
+
+  EXPECT_FALSE(budget_.try_reserve(MemoryCategory::gradients, 10 * kMiB));
+  EXPECT_FALSE(budget_.try_reserve(MemoryCategory::gradients, 90 * kMiB));
+
+  EXPECT_EQ(budget_.in_use(), 0U);
+  EXPECT_EQ(segments_.held, 30 * kMiB);
+}
+
+TEST_F(SegmentBudgetTest, CountingExactlyNeedsNoSegments) {
+  budget_.count_as(AllocatorModel::exact);
+
+  EXPECT_FALSE(budget_.holds_segments());
+  EXPECT_EQ(budget_.data(budget_.reserve(MemoryCategory::buckets, 100 * kMiB)), nullptr);
+}
+
 TEST(ExactBudget, ReservesNothingBesideWhatIsInUse) {
   MemoryBudget budget(1000);
 
