@@ -21,6 +21,8 @@ struct MemoryReserve {
   std::string what;  ///< "CUDA context", "libraries' workspaces", "NCCL's buffers"
   Bytes bytes = 0;
   bool is_measured = false;  ///< true: on this device; else it is an estimate
+  /// Only where sizes are counted exactly: an allocator's segments would hold it.
+  bool only_if_exact = false;
 
   bool operator==(const MemoryReserve&) const = default;
 };

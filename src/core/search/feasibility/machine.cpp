@@ -75,10 +75,6 @@ bool share_gpus(const TuningConfig& config, const std::string& backend,
   });
 }
 
-AllocatorModel allocator_of(const TuningConfig& config, const std::string& backend) {
-  return config.allocator.value_or(traits_of_backend(backend).allocator);
-}
-
 int threads_per_rank(const std::vector<WorkerInfo>& workers) {
   const auto share = [](const WorkerInfo& worker) {
     return std::max(1, worker.cores / std::max(worker.workers_on_host, 1));
@@ -248,7 +244,8 @@ std::vector<std::string> machine_warnings(const TuningConfig& config, const Mach
     warnings.push_back(std::move(line));
   }
   if (is_users) return warnings;
-  std::string shortage = shortage_of_free_memory(machine.memory_limit, machine.backend, workers);
+  std::string shortage =
+      shortage_of_free_memory(machine.memory_limit, machine.backend, workers, machine.allocator);
   if (!shortage.empty()) warnings.push_back(std::move(shortage));
   return warnings;
 }

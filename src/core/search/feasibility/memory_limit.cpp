@@ -5,6 +5,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
+#include "core/device/backend_list.hpp"
 #include "core/search/feasibility/gpus.hpp"
 #include "core/search/feasibility/memory_beside_plan.hpp"
 #include "core/search/feasibility/memory_room.hpp"
@@ -21,15 +22,26 @@ struct Share {
   int sharers;      ///< the workers that drive it, if it is a GPU
   MemoryRoom room;  ///< the narrowest bound, if the memory is the host's
 
-  Share(const WorkerInfo& of, const std::string& backend, const std::vector<WorkerInfo>& workers)
+  AllocatorModel allocator;
+
+  Share(const WorkerInfo& of, const std::string& backend, const std::vector<WorkerInfo>& workers,
+        AllocatorModel counted_as)
       : worker(of),
         device(*find_device(of.devices, backend)),
         sharers(device.id.empty() ? 1 : workers_on_gpu_of(of, workers)),
-        room(narrowest_room(memory_rooms(of, device, workers))) {}
+        room(narrowest_room(memory_rooms(of, device, workers))),
+        allocator(counted_as) {}
 
+  std::vector<MemoryReserve> reserves() const {
+    std::vector<MemoryReserve> own = device.reserves;
+    if (allocator != AllocatorModel::exact) {
+      std::erase_if(own, [](const MemoryReserve& reserve) { return reserve.only_if_exact; });
+    }
+    return own;
+  }
   Bytes usable() const {
     const Bytes free = device.free_memory / static_cast<Bytes>(sharers);
-    if (device.limit_is_free_memory) return free - std::min(free, sum_of(device.reserves));
+    if (device.limit_is_free_memory) return free - std::min(free, sum_of(reserves()));
     if (sharers > 1) return free;
     return device.is_shared ? room.usable() : device.memory;
   }
@@ -41,7 +53,7 @@ struct Share {
   /// CUDA context (measured)".
   std::string describe_free() const {
     std::vector<std::string> parts;
-    for (const MemoryReserve& reserve : device.reserves) {
+    for (const MemoryReserve& reserve : reserves()) {
       parts.push_back(concat(format_bytes(reserve.bytes), " ", reserve.what,
                              reserve.is_measured ? " (measured)" : " (estimated)"));
     }
@@ -52,9 +64,10 @@ struct Share {
   }
 };
 
-const WorkerInfo& poorest(const std::vector<WorkerInfo>& workers, const std::string& backend) {
+const WorkerInfo& poorest(const std::vector<WorkerInfo>& workers, const std::string& backend,
+                          AllocatorModel allocator) {
   const auto usable = [&](const WorkerInfo& worker) {
-    return Share(worker, backend, workers).usable();
+    return Share(worker, backend, workers, allocator).usable();
   };
   return *std::min_element(
       workers.begin(), workers.end(),
@@ -76,11 +89,16 @@ Bytes nominal_limit(const std::vector<WorkerInfo>& workers, const std::string& b
 
 }  // namespace
 
+AllocatorModel allocator_of(const TuningConfig& config, const std::string& backend) {
+  return config.allocator.value_or(traits_of_backend(backend).allocator);
+}
+
 MemoryLimit memory_limit_of_run(const TuningConfig& config, const std::string& backend,
                                 const std::vector<WorkerInfo>& workers,
                                 std::optional<Bytes> earlier) {
   if (config.settings.memory_limit != 0) return {config.settings.memory_limit, ""};
-  const Share share(poorest(workers, backend), backend, workers);
+  const AllocatorModel allocator = allocator_of(config, backend);
+  const Share share(poorest(workers, backend, allocator), backend, workers, allocator);
   const Bytes usable = share.usable();
   if (!share.device.limit_is_free_memory && !share.is_of_host()) return {usable, ""};
   const Bytes most = share.is_of_host() ? nominal_limit(workers, backend) : kUnbounded;
@@ -97,11 +115,12 @@ MemoryLimit memory_limit_of_run(const TuningConfig& config, const std::string& b
 }
 
 std::string shortage_of_free_memory(Bytes limit, const std::string& backend,
-                                    const std::vector<WorkerInfo>& workers) {
+                                    const std::vector<WorkerInfo>& workers,
+                                    AllocatorModel allocator) {
   for (const WorkerInfo& worker : workers) {
     const DeviceInfo* device = find_device(worker.devices, backend);
     if (device == nullptr || !device->limit_is_free_memory) continue;
-    const Share share(worker, backend, workers);
+    const Share share(worker, backend, workers, allocator);
     if (limit <= share.usable()) continue;
     return concat("the run that goes on began with a memory limit of ", format_bytes(limit),
                   ", and now there are only ", share.describe_free(),

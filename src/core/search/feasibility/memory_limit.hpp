@@ -16,12 +16,16 @@ struct MemoryLimit {
   std::string origin;
 };
 
+/// How the memory limit counts: as the user says, or as the backend's users run.
+AllocatorModel allocator_of(const TuningConfig& config, const std::string& backend);
+
 /// The user's limit, or else the least that any worker may take. That is its own device's memory,
 /// or the part of the host's memory that its narrowest MemoryRoom lets it use. On a device whose
-/// limit is its free memory (DeviceInfo) it is the free memory less the device's reserves, because
-/// other processes have the rest; workers that share a GPU get equal parts. Such a limit may differ
-/// at every start, and experiments are equal only under equal limits, so a run that goes on keeps
-/// the limit with which it began; on a host it does so only if the host's bounds allow that much.
+/// limit is its free memory (DeviceInfo) it is the free memory less the device's reserves for this
+/// way of counting, because other processes have the rest; workers that share a GPU get equal
+/// parts. Such a limit may differ at every start, and experiments are equal only under equal
+/// limits, so a run that goes on keeps the limit with which it began; on a host it does so only if
+/// the host's bounds allow that much.
 ///
 /// @param workers  at least one, all of which have the backend
 /// @param earlier  the limit of the run that goes on
@@ -33,6 +37,7 @@ MemoryLimit memory_limit_of_run(const TuningConfig& config, const std::string& b
 /// A warning if a worker has less free memory than `limit`, with which an earlier run began; "" if
 /// none has, or where limits do not depend on free memory.
 std::string shortage_of_free_memory(Bytes limit, const std::string& backend,
-                                    const std::vector<WorkerInfo>& workers);
+                                    const std::vector<WorkerInfo>& workers,
+                                    AllocatorModel allocator);
 
 }  // namespace dstune

@@ -10,12 +10,15 @@ namespace dstune {
 namespace {
 
 json::object to_json(const MemoryReserve& reserve) {
-  return {{"what", reserve.what}, {"bytes", reserve.bytes}, {"is_measured", reserve.is_measured}};
+  return {{"what", reserve.what},
+          {"bytes", reserve.bytes},
+          {"is_measured", reserve.is_measured},
+          {"only_if_exact", reserve.only_if_exact}};
 }
 
 MemoryReserve reserve_from_json(const json::object& reserve) {
   return {text_at(reserve, "what"), reserve.at("bytes").to_number<Bytes>(),
-          reserve.at("is_measured").as_bool()};
+          reserve.at("is_measured").as_bool(), reserve.at("only_if_exact").as_bool()};
 }
 
 json::object to_json(const MemoryBound& bound) {

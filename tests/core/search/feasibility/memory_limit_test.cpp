@@ -54,6 +54,25 @@ TEST(MemoryLimit, IsWhatIsFreeOnTheLeastFreeGpuLessItsReserves) {
             "100.00 MiB NCCL's buffers (estimated)");
 }
 
+TEST(MemoryLimit, KeepsMemoryForGapsOnlyWhereSizesAreCountedExactly) {
+  auto workers = two_workers();
+  workers.pop_back();
+  workers.front().devices.front().reserves.push_back({"gaps", 2 * kGiB, false, true});
+  TuningConfig config = unlimited();
+  const Bytes by_segments = 70 * kGiB - 500 * kMiB;
+
+  EXPECT_EQ(memory_limit_of_run(config, "cuda", workers).bytes, by_segments);
+  config.allocator = AllocatorModel::exact;
+  const MemoryLimit limit = memory_limit_of_run(config, "cuda", workers);
+
+  EXPECT_EQ(limit.bytes, by_segments - 2 * kGiB);
+  EXPECT_THAT(limit.origin, HasSubstr("2.00 GiB gaps (estimated)"));
+  EXPECT_THAT(shortage_of_free_memory(by_segments, "cuda", workers, AllocatorModel::caching),
+              IsEmpty());
+  EXPECT_THAT(shortage_of_free_memory(by_segments, "cuda", workers, AllocatorModel::exact),
+              HasSubstr("gaps"));
+}
+
 TEST(MemoryLimit, OfWorkersThatShareAGpuIsTheirPartLessTheirOwnReserves) {
   auto workers = two_workers();
   for (WorkerInfo& each : workers) {
