@@ -12,6 +12,12 @@ bool concerns(std::string_view wanted, int wanted_device, std::string_view funct
   return (wanted.empty() || wanted == function) && (wanted_device < 0 || wanted_device == device);
 }
 
+/// The driver's functions have the same numbers.
+bool has_runtime_errors(std::string_view function) {
+  return function.starts_with("cuda") || function.starts_with("cuMem") ||
+         function.starts_with("cuDevice");
+}
+
 std::optional<CallError> strike(std::string_view function, int device) {
   auto& faults = state().faults;
   std::optional<CallError> error;
@@ -21,7 +27,7 @@ std::optional<CallError> strike(std::string_view function, int device) {
       ++pending;
       continue;
     }
-    error = {fault.error, fault.function.empty() || function.starts_with("cuda")};
+    error = {fault.error, fault.function.empty() || has_runtime_errors(function)};
     if (fault.sticky) {
       state().devices.at(static_cast<std::size_t>(device)).sticky_error =
           error->cuda ? fault.error : int{cudaErrorLaunchFailure};

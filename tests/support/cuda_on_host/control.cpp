@@ -20,6 +20,11 @@ void set_up(const Machine& machine) {
       all.devices[static_cast<std::size_t>(allocation.device)].used += allocation.bytes;
     }
   }
+  for (const auto& [handle, pages] : all.pages) {
+    if (pages.device < machine.devices) {
+      all.devices[static_cast<std::size_t>(pages.device)].used += pages.bytes;
+    }
+  }
   all.shared_limits.clear();
   all.faults.clear();
   all.effects.clear();
@@ -95,12 +100,15 @@ Live live() {
   const Locked locked;
   const MachineState& all = state();
   Live result{.allocations = static_cast<int>(all.allocations.size()),
+              .pages = static_cast<int>(all.pages.size()),
+              .ranges = static_cast<int>(all.ranges.size()),
               .host_allocations = static_cast<int>(all.host_allocations.size()),
               .streams = static_cast<int>(all.streams.size()),
               .events = all.events,
               .communicators = all.communicators,
               .library_handles = all.library_handles};
   for (const auto& [pointer, allocation] : all.allocations) result.bytes += allocation.bytes;
+  for (const auto& [handle, pages] : all.pages) result.bytes += pages.bytes;
   return result;
 }
 

@@ -17,7 +17,9 @@ struct Machine {
   int major = 9;                              ///< compute capability
   int minor = 0;
   int multiprocessors = 4;
-  std::size_t communicator_bytes = 0;  ///< what an NCCL communicator takes of a device
+  std::size_t communicator_bytes = 0;              ///< what an NCCL communicator takes of a device
+  bool virtual_memory = true;                      ///< the devices have virtual memory management
+  std::size_t page_bytes = std::size_t{2} << 20U;  ///< of which that memory is a multiple
 };
 
 /// Starts anew: these devices, no faults, no counts, no log; hanging work goes on and ends. Nothing
@@ -84,7 +86,9 @@ std::vector<std::string> log_of(cudaStream_t stream);
 /// What lives at this moment, on all devices.
 struct Live {
   int allocations = 0;
-  std::size_t bytes = 0;
+  std::size_t bytes = 0;  ///< of allocations and pages
+  int pages = 0;          ///< of cuMemCreate
+  int ranges = 0;         ///< of cuMemAddressReserve
   int host_allocations = 0;
   int streams = 0;
   int events = 0;

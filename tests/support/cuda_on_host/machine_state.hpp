@@ -27,6 +27,21 @@ struct Allocation {
   std::size_t bytes = 0;
 };
 
+/// Memory of cuMemCreate.
+struct Pages {
+  int device = 0;
+  std::size_t bytes = 0;
+  bool has_handle = true;
+  int mappings = 0;
+};
+
+/// Addresses of cuMemAddressReserve.
+struct AddressRange {
+  std::size_t bytes = 0;
+  unsigned long long pages = 0;  ///< what is mapped there; 0: nothing
+  bool is_accessible = false;
+};
+
 struct PendingFault {
   Fault fault;
   std::uint64_t seen = 0;
@@ -54,6 +69,9 @@ struct MachineState {
   std::vector<DeviceState> devices{1};
   std::map<void*, Allocation> allocations;
   std::map<void*, std::size_t> host_allocations;
+  std::map<unsigned long long, Pages> pages;  ///< by handle
+  unsigned long long last_pages = 0;
+  std::map<void*, AddressRange> ranges;
   std::set<cudaStream_t> streams;
   std::vector<cudaStream_t> closed_streams;  ///< destroyed; their threads are not yet joined
   int events = 0;

@@ -82,7 +82,9 @@ bool holds(const Blocks& blocks, const void* pointer, Bytes bytes_of) {
 
 bool is_device(const void* pointer) {
   return holds(state().allocations, pointer,
-               [](const Allocation& allocation) { return allocation.bytes; });
+               [](const Allocation& allocation) { return allocation.bytes; }) ||
+         holds(state().ranges, pointer,
+               [](const AddressRange& range) { return range.is_accessible ? range.bytes : 0; });
 }
 
 bool is_pinned(const void* pointer) {
