@@ -32,8 +32,9 @@ class CudaBackend final : public Backend {
   bool has_peers_;
   Gpu gpu_;
   MatrixProducts products_;
-  CommunicatorCache communicators_;
   std::optional<CudaDevice> device_;
+  /// Ends before the device does, whose memory a hung collective may still use.
+  CommunicatorCache communicators_;
 };
 
 }  // namespace dstune::cuda

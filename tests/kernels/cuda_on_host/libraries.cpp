@@ -1,5 +1,6 @@
 // The libraries' functions are those of CUDA on the host.
 #include "kernels/cuda/libraries/cublas_lt.hpp"
+#include "kernels/cuda/libraries/driver.hpp"
 #include "kernels/cuda/libraries/nccl.hpp"
 
 namespace dstune::cuda {
@@ -27,7 +28,15 @@ const Nccl& nccl() {
 }
 #undef DSTUNE_NCCL_HERE
 
+#define DSTUNE_DRIVER_HERE(function) .function = &::cu##function,
+const Driver& driver() {
+  static const Driver functions{DSTUNE_DRIVER_FUNCTIONS(DSTUNE_DRIVER_HERE)};
+  return functions;
+}
+#undef DSTUNE_DRIVER_HERE
+
 const Library& cublas_lt_library() { return here(); }
 const Library& nccl_library() { return here(); }
+const Library& driver_library() { return here(); }
 
 }  // namespace dstune::cuda

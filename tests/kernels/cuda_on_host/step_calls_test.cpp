@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <tuple>
 
 #include <gtest/gtest.h>
 
@@ -22,7 +23,14 @@ constexpr const char* kForbidden[] = {"cudaDeviceSynchronize",
                                       "cudaFreeHost",
                                       "cudaMemcpy",
                                       "cudaMemset",
-                                      "cudaStreamCreateWithFlags"};
+                                      "cudaStreamCreateWithFlags",
+                                      "cuMemAddressReserve",
+                                      "cuMemCreate",
+                                      "cuMemMap",
+                                      "cuMemSetAccess",
+                                      "cuMemUnmap",
+                                      "cuMemRelease",
+                                      "cuMemAddressFree"};
 
 std::map<std::string, std::uint64_t> forbidden_calls() {
   std::map<std::string, std::uint64_t> calls;
@@ -30,16 +38,25 @@ std::map<std::string, std::uint64_t> forbidden_calls() {
   return calls;
 }
 
-class StepCallsTest : public testing::TestWithParam<int> {};
+using StageAndAllocator = std::tuple<int, AllocatorModel>;
 
-INSTANTIATE_TEST_SUITE_P(Stages, StepCallsTest, testing::Values(0, 1, 2, 3));
+class StepCallsTest : public testing::TestWithParam<StageAndAllocator> {};
+
+INSTANTIATE_TEST_SUITE_P(Stages, StepCallsTest,
+                         testing::Combine(testing::Values(0, 1, 2, 3),
+                                          testing::Values(AllocatorModel::exact,
+                                                          AllocatorModel::caching)));
 
 TEST_P(StepCallsTest, AStepNeitherStopsTheGpuNorTakesMemoryOfIt) {
+  const auto [stage, allocator] = GetParam();
   cuda_on_host::set_up({.bytes = Bytes{2} << 30U});
   const json::object config =
-      test::config_of({.stage = GetParam(), .accumulation = 3}, R"({"overlap_comm": true})");
-  test::on_training_ranks(make_step_config(config), 1, [](test::TrainingRank& own) {
+      test::config_of({.stage = stage, .accumulation = 3}, R"({"overlap_comm": true})");
+  RunSettings settings = test::tiny_settings();
+  settings.allocator = allocator;
+  const auto run = [has_segments = allocator == AllocatorModel::caching](test::TrainingRank& own) {
     for (int step = 0; step < 2; ++step) own.step.run();  // the first are unlike the others
+    EXPECT_EQ(cuda_on_host::live().pages > 0, has_segments);
     const auto before = forbidden_calls();
     const std::uint64_t launches = cuda_on_host::calls("cudaLaunchKernelEx");
 
@@ -47,7 +64,8 @@ TEST_P(StepCallsTest, AStepNeitherStopsTheGpuNorTakesMemoryOfIt) {
 
     EXPECT_EQ(forbidden_calls(), before);
     EXPECT_GT(cuda_on_host::calls("cudaLaunchKernelEx"), launches + 100);
-  });
+  };
+  test::on_training_ranks(make_step_config(config), 1, run, settings);
 }
 
 }  // namespace

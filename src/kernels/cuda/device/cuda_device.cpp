@@ -13,6 +13,7 @@ CudaDevice::CudaDevice(Gpu& gpu, MatrixProducts& products, Bytes memory_limit)
       products_(products),
       backlog_(gpu),
       origin_(gpu.events().take()) {
+  memory().take_segments_from(gpu_.segments());
   DSTUNE_CUDA_CHECK(cudaEventRecord(EventPool::of(origin_), gpu_.stream(Stream::compute)));
 }
 
@@ -39,7 +40,8 @@ std::optional<DeviceReading> CudaDevice::reading() {
 }
 
 void* CudaDevice::do_allocate(MemoryCategory category, Bytes size) {
-  void* data = gpu_.allocate(size, current_stream(), memory().limit());
+  void* data = memory().holds_segments() ? gpu_.allocate_beside_segments(size, current_stream())
+                                         : gpu_.allocate(size, current_stream(), memory().limit());
   if (data == nullptr) {
     throw OutOfMemoryError(category, size, gpu_.in_use(), memory().limit());
   }

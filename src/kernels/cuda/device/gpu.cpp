@@ -1,6 +1,7 @@
 #include "kernels/cuda/device/gpu.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <thread>
 
 #include "kernels/cuda/base/check.hpp"
@@ -27,44 +28,64 @@ Gpu::Gpu(int index) : index_(index) {
   for (StreamHandle& stream : streams_) stream = make_stream();
   for (DeviceMemory& scratch : scratch_) scratch = make_device_memory(kScratch);
   staging_ = make_pinned_memory(kStaging);
+  open_segments();
   note_free_memory();
 }
 
+void Gpu::open_segments() {
+  why_no_segments_ = VirtualMemory::why_unavailable(index_);
+  if (!why_no_segments_.empty()) return;
+  segments_.emplace(index_, [this](Bytes held) { return most_for(device_space().free + held); });
+  beside_segments_.emplace(kBesideSegments);
+}
+
 void* Gpu::allocate(Bytes size, Stream stream, Bytes limit) {
-  take_memory(limit);
-  const auto place = arena_->take(size, stream);
+  take_piece(limit);
+  return take(*piece_, size, stream);
+}
+
+void* Gpu::allocate_beside_segments(Bytes size, Stream stream) {
+  return take(*beside_segments_, size, stream);
+}
+
+void* Gpu::take(Piece& piece, Bytes size, Stream stream) {
+  const auto place = piece.arena.take(size, stream);
   if (!place) return nullptr;
   try {
     order(stream, place->wait_for);
   } catch (...) {
-    arena_->give_back(place->offset, place->wait_for);
+    piece.arena.give_back(place->offset, place->wait_for);
     throw;
   }
-  return static_cast<std::byte*>(piece_.get()) + place->offset;
+  return piece.begin() + place->offset;
 }
 
-void Gpu::take_memory(Bytes limit) {
-  if (arena_ && piece_limit_ == limit) return;
-  release_memory();
-  const Bytes size = piece_size(limit, device_space().free);
-  piece_ = make_device_memory(size);
-  piece_limit_ = limit;
-  arena_.emplace(size);
+bool Gpu::Piece::holds(const void* data) const noexcept {
+  const std::less<const void*> lies_before;
+  return !lies_before(data, begin()) && lies_before(data, begin() + arena.size());
 }
+
+void Gpu::take_piece(Bytes limit) {
+  if (piece_ && piece_limit_ == limit) return;
+  release_memory();
+  piece_.emplace(piece_size(limit, device_space().free));
+  piece_limit_ = limit;
+}
+
+Bytes Gpu::most_for(Bytes free) const { return most_for_buffers(free, free_at_start_, nccl_); }
 
 // More than the limit can be had at most: an experiment that must fit is not to fail for gaps.
 Bytes Gpu::piece_size(Bytes limit, Bytes free) const {
-  const Bytes most = most_for_piece(free, free_at_start_, nccl_);
-  return std::min(with_slack(limit), most) / Arena::kAlignment * Arena::kAlignment;
+  return std::min(with_slack(limit), most_for(free)) / Arena::kAlignment * Arena::kAlignment;
 }
 
 void Gpu::note_free_memory() { free_at_start_ = device_space().free; }
 
 void Gpu::leave_to_nccl(const NcclMemory& nccl) {
   nccl_ = nccl;
-  if (!arena_ || in_use() > 0) return;
-  const Bytes free = device_space().free + arena_->size();
-  if (piece_size(piece_limit_, free) > arena_->size()) release_memory();
+  if (!piece_ || in_use() > 0) return;
+  const Bytes free = device_space().free + piece_->arena.size();
+  if (piece_size(piece_limit_, free) > piece_->arena.size()) release_memory();
 }
 
 void Gpu::order(Stream stream, const StreamSet& after) {
@@ -77,14 +98,20 @@ void Gpu::order(Stream stream, const StreamSet& after) {
 }
 
 void Gpu::free(void* data) noexcept {
-  arena_->give_back(
-      static_cast<Bytes>(static_cast<std::byte*>(data) - static_cast<std::byte*>(piece_.get())));
+  const bool is_beside = beside_segments_ && beside_segments_->holds(data);
+  Piece& piece = is_beside ? *beside_segments_ : *piece_;
+  piece.arena.give_back(static_cast<Bytes>(static_cast<std::byte*>(data) - piece.begin()));
 }
 
-void Gpu::release_memory() noexcept {
-  piece_.reset();
-  arena_.reset();
+Bytes Gpu::in_use() const noexcept {
+  Bytes bytes = segments_ ? segments_->held() : 0;
+  for (const std::optional<Piece>* piece : {&piece_, &beside_segments_}) {
+    if (*piece) bytes += (*piece)->arena.in_use();
+  }
+  return bytes;
 }
+
+void Gpu::release_memory() noexcept { piece_.reset(); }
 
 void Gpu::wait_for(cudaEvent_t event, const std::function<void()>& meanwhile) const {
   for (;;) {
@@ -107,7 +134,9 @@ void Gpu::wait_for_streams(const std::function<void()>& meanwhile) {
 }
 
 void Gpu::forget_streams() noexcept {
-  if (arena_) arena_->forget_streams();
+  for (std::optional<Piece>* piece : {&piece_, &beside_segments_}) {
+    if (*piece) (*piece)->arena.forget_streams();
+  }
 }
 
 }  // namespace dstune::cuda

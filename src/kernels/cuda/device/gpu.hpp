@@ -19,13 +19,17 @@
 #include "kernels/cuda/device/arena.hpp"
 #include "kernels/cuda/device/events.hpp"
 #include "kernels/cuda/device/piece_size.hpp"
+#include "kernels/cuda/device/virtual_memory.hpp"
 #include "kernels/cuda/measurement/nvml.hpp"
 
 namespace dstune::cuda {
 
-/// Context, streams, the piece of memory that buffers lie in, scratch and staging: what is dear to
-/// make and kept from experiment to experiment. Nothing in it waits for the whole GPU. Used by the
-/// thread that made it.
+/// Context, streams, the memory that buffers lie in, scratch and staging: what is dear to make and
+/// kept from experiment to experiment. Nothing in it waits for the whole GPU. Used by the thread
+/// that made it.
+///
+/// Buffers lie in segments as the budget makes them, where it counts those and the GPU has virtual
+/// memory; else in one piece.
 class Gpu {
  public:
   /// Scratch that an operation has for itself.
@@ -61,22 +65,33 @@ class Gpu {
   using KnownPeaks = std::map<DType, std::optional<DevicePeaks>>;
   KnownPeaks& known_peaks() noexcept { return known_peaks_; }
 
+  /// Where a budget finds its segments: null, and why_no_segments() says why, if there are none.
+  /// They leave NCCL what is to come, and room for what is loaded later, as a piece does.
+  SegmentSource* segments() noexcept { return segments_ ? &*segments_ : nullptr; }
+  /// One line; "" if there are segments.
+  const std::string& why_no_segments() const noexcept { return why_no_segments_; }
+
   /// Memory of `size` bytes for the use of `stream`, of the one piece. Not for another stream
   /// before the user has waited, which is queued here.
   /// @param limit  of all that is in use; the piece is taken when first asked for, a little larger,
-  ///               so that rounding and gaps have room, but not more than most_for_piece()
+  ///               so that rounding and gaps have room, but not more than most_for_buffers()
   /// @returns nullptr if there is no room
   /// @throws OutOfMemoryError if even the piece cannot be had; CudaError, DeviceLostError
   void* allocate(Bytes size, Stream stream, Bytes limit);
+  /// The same for the few bytes that no budget counts, where buffers lie in segments(): a number
+  /// for the host, a buffer without elements. kBesideSegments bytes in all.
+  void* allocate_beside_segments(Bytes size, Stream stream);
+  static constexpr Bytes kBesideSegments = Bytes{2} << 20U;
+  /// Of either.
   void free(void* data) noexcept;
-  /// Bytes in use in the piece.
-  Bytes in_use() const noexcept { return arena_ ? arena_->in_use() : 0; }
+  /// Bytes in use in the piece and beside segments, and all segments, in use or cached.
+  Bytes in_use() const noexcept;
   /// Gives the piece back; nothing of it may be in use.
   void release_memory() noexcept;
-  /// Notes that what is free now is what the piece, NCCL and what is loaded later have; known at
+  /// Notes that what is free now is what buffers, NCCL and what is loaded later have; known at
   /// first is what the constructor has left.
   void note_free_memory();
-  /// From now on a piece leaves NCCL what is to come. One that could not be taken whole is given
+  /// From now on buffers leave NCCL what is to come. A piece that could not be taken whole is given
   /// back if a larger one could be now; nothing of it may be in use.
   void leave_to_nccl(const NcclMemory& nccl);
 
@@ -90,9 +105,23 @@ class Gpu {
   void forget_streams() noexcept;
 
  private:
-  void take_memory(Bytes limit);
+  /// Memory of cudaMalloc, and the places in it.
+  struct Piece {
+    explicit Piece(Bytes size) : memory(make_device_memory(size)), arena(size) {}
+
+    std::byte* begin() const noexcept { return static_cast<std::byte*>(memory.get()); }
+    bool holds(const void* data) const noexcept;
+
+    DeviceMemory memory;
+    Arena arena;
+  };
+
+  void* take(Piece& piece, Bytes size, Stream stream);
+  void take_piece(Bytes limit);
+  Bytes most_for(Bytes free) const;
   Bytes piece_size(Bytes limit, Bytes free) const;
   void order(Stream stream, const StreamSet& after);
+  void open_segments();
 
   int index_;
   std::string name_;
@@ -103,11 +132,13 @@ class Gpu {
   PinnedMemory staging_;
   EventPool events_;
   KnownPeaks known_peaks_;
-  DeviceMemory piece_;
-  Bytes piece_limit_ = 0;
   Bytes free_at_start_ = 0;
   NcclMemory nccl_;
-  std::optional<Arena> arena_;
+  std::string why_no_segments_;
+  std::optional<VirtualMemory> segments_;
+  std::optional<Piece> beside_segments_;
+  std::optional<Piece> piece_;
+  Bytes piece_limit_ = 0;
 };
 
 }  // namespace dstune::cuda

@@ -5,6 +5,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "core/base/text.hpp"
 #include "kernels/cuda/base/check.hpp"
 #include "kernels/cuda/base/handles.hpp"
 #include "kernels/cuda/collectives/communicator_cache.hpp"
@@ -31,7 +32,7 @@ class Account {
   void estimate(std::string what, Bytes bytes) { add({std::move(what), bytes, false}); }
 
   Bytes left() const noexcept { return left_; }
-  std::vector<MemoryReserve> reserves() && { return std::move(reserves_); }
+  const std::vector<MemoryReserve>& reserves() const noexcept { return reserves_; }
 
  private:
   void add(MemoryReserve reserve) {
@@ -46,6 +47,13 @@ class Account {
 void load(Gpu& gpu, MatrixProducts& products) {
   CudaDevice device(gpu, products, kWarmUp);
   warm_up(device);
+}
+
+/// Between buffers in one piece.
+MemoryReserve for_gaps(const Gpu& gpu, Bytes left) {
+  const std::string& reason = gpu.why_no_segments();
+  return {concat("gaps between buffers", reason.empty() ? "" : concat(", as ", reason)),
+          slack_of(left), false, reason.empty()};
 }
 
 }  // namespace
@@ -64,8 +72,9 @@ FreeMemory probe_memory(int index, bool has_peers) {
   account.measure("kernels");
   account.estimate("kernels loaded later", kLoadedLater);
   if (has_peers) account.estimate("NCCL's buffers", CommunicatorLimits{}.reserve);
-  account.estimate("gaps between buffers", slack_of(account.left()));
-  return {free, std::move(account).reserves()};
+  std::vector<MemoryReserve> reserves = account.reserves();
+  reserves.push_back(for_gaps(gpu, account.left()));
+  return {free, std::move(reserves)};
 }
 
 }  // namespace dstune::cuda

@@ -23,7 +23,7 @@ Bytes slack_of(Bytes bytes) {
   return std::min(bytes, std::max(kLeastSlack, bytes / (kSlackShare + 1) + 1));
 }
 
-Bytes most_for_piece(Bytes free, Bytes at_start, const NcclMemory& nccl) {
+Bytes most_for_buffers(Bytes free, Bytes at_start, const NcclMemory& nccl) {
   const Bytes loaded = less(less(at_start, nccl.taken), free);
   return less(less(free, nccl.to_come), less(kLoadedLater, loaded));
 }

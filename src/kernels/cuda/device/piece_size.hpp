@@ -1,4 +1,4 @@
-// How large the one piece of memory may be that buffers lie in.
+// How much of a GPU the memory may take that buffers lie in.
 #pragma once
 
 #include "core/base/units.hpp"
@@ -21,10 +21,10 @@ Bytes with_slack(Bytes limit);
 /// The part of `bytes` to keep, so that with_slack() of the rest is not more than `bytes`.
 Bytes slack_of(Bytes bytes);
 
-/// The largest piece that leaves NCCL what is still to come, and kLoadedLater less what has been
-/// loaded already.
-/// @param free      now, without the piece
+/// The largest piece, or the most of all segments, that leaves NCCL what is still to come, and
+/// kLoadedLater less what has been loaded already.
+/// @param free      now, without the piece and the segments
 /// @param at_start  what was free when nothing was loaded later and NCCL had nothing
-Bytes most_for_piece(Bytes free, Bytes at_start, const NcclMemory& nccl);
+Bytes most_for_buffers(Bytes free, Bytes at_start, const NcclMemory& nccl);
 
 }  // namespace dstune::cuda

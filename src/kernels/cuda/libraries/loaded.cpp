@@ -1,5 +1,6 @@
-// NCCL and cuBLASLt, opened at run time.
+// NCCL, cuBLASLt and the driver, opened at run time.
 #include "kernels/cuda/libraries/cublas_lt.hpp"
+#include "kernels/cuda/libraries/driver.hpp"
 #include "kernels/cuda/libraries/loaded_library.hpp"
 #include "kernels/cuda/libraries/nccl.hpp"
 
@@ -29,6 +30,19 @@ const LoadedLibrary<CublasLt>& loaded_cublas_lt() {
   return loaded;
 }
 
+// The run time has opened the same file.
+const LoadedLibrary<Driver>& loaded_driver() {
+  static const LoadedLibrary<Driver> loaded = [] {
+    constexpr int kVersion = 1;  // of libcuda.so.1, whatever CUDA's is
+    LoadedLibrary<Driver> opened("the CUDA driver", "cuda", kVersion);
+#define DSTUNE_DRIVER_FIND(name) opened.find("cu" #name, opened.functions.name);
+    DSTUNE_DRIVER_FUNCTIONS(DSTUNE_DRIVER_FIND)
+#undef DSTUNE_DRIVER_FIND
+    return opened;
+  }();
+  return loaded;
+}
+
 }  // namespace
 
 const Nccl& nccl() { return loaded_nccl().usable(); }
@@ -36,5 +50,8 @@ const Library& nccl_library() { return loaded_nccl().library; }
 
 const CublasLt& cublas_lt() { return loaded_cublas_lt().usable(); }
 const Library& cublas_lt_library() { return loaded_cublas_lt().library; }
+
+const Driver& driver() { return loaded_driver().usable(); }
+const Library& driver_library() { return loaded_driver().library; }
 
 }  // namespace dstune::cuda

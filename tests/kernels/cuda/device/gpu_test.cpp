@@ -1,4 +1,4 @@
-// The piece of memory and the streams of a GPU, on CUDA on the host.
+// The memory of buffers and the streams of a GPU, on CUDA on the host.
 #include "kernels/cuda/device/gpu.hpp"
 
 #include <gtest/gtest.h>
@@ -82,6 +82,56 @@ TEST_F(GpuPieceTest, AWaitThatFailedIsQueuedAgain) {
   gpu.free(gpu.allocate(whole, Stream::compute, kLimit));
 
   EXPECT_EQ(cuda_on_host::calls("cudaStreamWaitEvent"), waits + 1);
+}
+
+TEST_F(GpuTest, SegmentsLeaveWhatNcclHasToComeAndWhatIsLoadedLater) {
+  Gpu gpu(0);
+  gpu.leave_to_nccl({.taken = 0, .to_come = 300 * kMiB});
+  const Bytes most = device_space().free - kLoadedLater - 300 * kMiB;
+  const auto first = gpu.segments()->make(100 * kMiB);
+  ASSERT_NE(first.data, nullptr);
+
+  EXPECT_EQ(gpu.segments()->make(most - 98 * kMiB).data, nullptr);
+  const auto rest = gpu.segments()->make(most - 100 * kMiB);
+
+  EXPECT_NE(rest.data, nullptr);
+  EXPECT_EQ(gpu.in_use(), most);
+  gpu.segments()->give_back(first.data, 100 * kMiB);
+  gpu.segments()->give_back(rest.data, most - 100 * kMiB);
+  EXPECT_EQ(gpu.in_use(), 0U);
+}
+
+TEST_F(GpuTest, SegmentsGrowByWhatOthersGiveBack) {
+  Gpu gpu(0);
+  DeviceMemory of_others = make_device_memory(kMemory / 2);
+  EXPECT_EQ(gpu.segments()->make(kMemory / 2).data, nullptr);
+  of_others.reset();
+
+  const auto segment = gpu.segments()->make(kMemory / 2);
+
+  ASSERT_NE(segment.data, nullptr);
+  gpu.segments()->give_back(segment.data, kMemory / 2);
+}
+
+TEST_F(GpuTest, WithoutVirtualMemoryHasNoSegmentsAndSaysWhy) {
+  cuda_on_host::set_up({.bytes = kMemory, .virtual_memory = false});
+  Gpu gpu(0);
+
+  EXPECT_EQ(gpu.segments(), nullptr);
+  EXPECT_EQ(gpu.why_no_segments(), "the GPU has no virtual memory management");
+}
+
+TEST_F(GpuTest, WhatLiesBesideSegmentsIsGivenBackThere) {
+  Gpu gpu(0);
+  void* const number = gpu.allocate_beside_segments(4, Stream::compute);
+  void* const buffer = gpu.allocate(4, Stream::compute, 8 * kMiB);
+  EXPECT_EQ(gpu.in_use(), 2 * Arena::kAlignment);
+
+  gpu.free(number);
+  gpu.free(buffer);
+
+  EXPECT_EQ(gpu.in_use(), 0U);
+  EXPECT_EQ(gpu.allocate_beside_segments(Gpu::kBesideSegments + 1, Stream::compute), nullptr);
 }
 
 }  // namespace

@@ -29,9 +29,11 @@ class MemoryProbeTest : public testing::Test {
     return *found;
   }
 
-  static Bytes left(const FreeMemory& memory) {
+  static Bytes left(const FreeMemory& memory, AllocatorModel allocator = AllocatorModel::exact) {
     Bytes left = memory.free;
-    for (const MemoryReserve& reserve : memory.reserves) left -= reserve.bytes;
+    for (const MemoryReserve& reserve : memory.reserves) {
+      if (allocator == AllocatorModel::exact || !reserve.only_if_exact) left -= reserve.bytes;
+    }
     return left;
   }
 };
@@ -41,12 +43,26 @@ TEST_F(MemoryProbeTest, CountsWhatABackendTakesAndWhatComesLater) {
 
   EXPECT_EQ(memory.free, kMemory);
   EXPECT_EQ(reserve(memory, "operations' scratch"),
-            (MemoryReserve{"operations' scratch", kStreams * Gpu::kScratch, true}));
+            (MemoryReserve{"operations' scratch", kStreams * Gpu::kScratch + Gpu::kBesideSegments,
+                           true}));
   EXPECT_GT(reserve(memory, "libraries' workspaces").bytes, 0U);
   EXPECT_TRUE(reserve(memory, "kernels").is_measured);
   EXPECT_EQ(reserve(memory, "kernels loaded later").bytes, kLoadedLater);
   EXPECT_EQ(reserve(memory, "NCCL's buffers").bytes, CommunicatorLimits{}.reserve);
   EXPECT_GT(reserve(memory, "gaps between buffers").bytes, Bytes{32} << 20U);
+  EXPECT_TRUE(reserve(memory, "gaps between buffers").only_if_exact);
+  EXPECT_FALSE(reserve(memory, "NCCL's buffers").only_if_exact);
+}
+
+TEST_F(MemoryProbeTest, AGpuWithoutVirtualMemoryKeepsSomeForGapsAndSaysWhy) {
+  cuda_on_host::set_up({.bytes = kMemory, .virtual_memory = false});
+
+  const FreeMemory memory = probe_memory(0, false);
+
+  const MemoryReserve& gaps =
+      reserve(memory, "gaps between buffers, as the GPU has no virtual memory management");
+  EXPECT_GT(gaps.bytes, Bytes{32} << 20U);
+  EXPECT_FALSE(gaps.only_if_exact);
 }
 
 TEST_F(MemoryProbeTest, AWorkerWithoutPeersKeepsNothingForNccl) {
@@ -106,13 +122,18 @@ TEST_F(MemoryProbeTest, AGpuThatAnotherProcessHasSaysSo) {
 
 // The default memory limit is what is left.
 TEST_F(MemoryProbeTest, ABackendGivesBuffersAllThatIsLeft) {
-  const Bytes limit = left(probe_memory(0, true));
-  CudaBackend backend(0, true);
+  for (const AllocatorModel allocator : {AllocatorModel::exact, AllocatorModel::caching}) {
+    SCOPED_TRACE(name_of(allocator));
+    const Bytes limit = left(probe_memory(0, true), allocator) / CachingModel::kSegmentUnit *
+                        CachingModel::kSegmentUnit;
+    CudaBackend backend(0, true);
 
-  Device& device = backend.device({.memory_limit = limit});
+    Device& device = backend.device({.memory_limit = limit});
+    device.memory().count_as(allocator);
 
-  const Buffer all(device, MemoryCategory::parameters, limit);
-  EXPECT_GE(cuda_on_host::live().bytes, limit);
+    const Buffer all(device, MemoryCategory::parameters, limit);
+    EXPECT_GE(cuda_on_host::live().bytes, limit);
+  }
 }
 
 }  // namespace

@@ -26,23 +26,23 @@ TEST(PieceSize, ThePieceOfALimitWithoutItsSlackFits) {
 }
 
 TEST(PieceSize, LeavesRoomForWhatIsLoadedLater) {
-  EXPECT_EQ(most_for_piece(10 * kGiB, 10 * kGiB, {}), 10 * kGiB - kLoadedLater);
-  EXPECT_EQ(most_for_piece(kMiB, 10 * kGiB, {0, kMiB}), 0U);
+  EXPECT_EQ(most_for_buffers(10 * kGiB, 10 * kGiB, {}), 10 * kGiB - kLoadedLater);
+  EXPECT_EQ(most_for_buffers(kMiB, 10 * kGiB, {0, kMiB}), 0U);
 }
 
 TEST(PieceSize, IsTheSameBeforeAndAfterTheLoading) {
-  const Bytes before = most_for_piece(10 * kGiB, 10 * kGiB, {});
+  const Bytes before = most_for_buffers(10 * kGiB, 10 * kGiB, {});
 
-  EXPECT_EQ(most_for_piece(10 * kGiB - 200 * kMiB, 10 * kGiB, {}), before);
-  EXPECT_EQ(most_for_piece(9 * kGiB, 10 * kGiB, {}), 9 * kGiB) << "others took more";
-  EXPECT_EQ(most_for_piece(11 * kGiB, 10 * kGiB, {}), 11 * kGiB - kLoadedLater);
+  EXPECT_EQ(most_for_buffers(10 * kGiB - 200 * kMiB, 10 * kGiB, {}), before);
+  EXPECT_EQ(most_for_buffers(9 * kGiB, 10 * kGiB, {}), 9 * kGiB) << "others took more";
+  EXPECT_EQ(most_for_buffers(11 * kGiB, 10 * kGiB, {}), 11 * kGiB - kLoadedLater);
 }
 
 TEST(PieceSize, IsTheSameWhateverNcclHasOfItsReserve) {
-  const Bytes before = most_for_piece(10 * kGiB, 10 * kGiB, {0, 2 * kGiB});
+  const Bytes before = most_for_buffers(10 * kGiB, 10 * kGiB, {0, 2 * kGiB});
 
   EXPECT_EQ(before, 8 * kGiB - kLoadedLater);
-  EXPECT_EQ(most_for_piece(9 * kGiB, 10 * kGiB, {kGiB, kGiB}), before);
+  EXPECT_EQ(most_for_buffers(9 * kGiB, 10 * kGiB, {kGiB, kGiB}), before);
 }
 
 }  // namespace
