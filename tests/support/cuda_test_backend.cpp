@@ -8,4 +8,6 @@ std::unique_ptr<Backend> make_test_backend(int rank) {
   return std::make_unique<cuda::CudaBackend>(rank);
 }
 
+AllocatorModel test_allocator() { return AllocatorModel::caching; }
+
 }  // namespace dstune::test

@@ -50,6 +50,7 @@ RunSettings tiny_settings() {
   settings.model.initializer_range = 0.2;  // so small a model has tiny gradients with GPT-2's 0.02
   settings.sequence_length = 7;
   settings.memory_limit = kLimit;
+  settings.allocator = test_allocator();
   settings.seed = 5;
   return settings;
 }
