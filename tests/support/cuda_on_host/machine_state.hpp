@@ -108,6 +108,9 @@ class Locked {
   std::unique_lock<std::mutex> lock_;
 };
 
+/// As poison_memory() said. @param memory  new, as a kernel is to see it
+void poison(void* memory, std::size_t bytes);
+
 /// The calling thread's device.
 int& current_device();
 

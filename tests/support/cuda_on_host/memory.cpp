@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kAlignment = 512;
 
-std::atomic<bool>& is_poisoned() {
+std::atomic<bool>& poisons() {
   static std::atomic<bool> on = std::getenv("CUDA_ON_HOST_POISON") != nullptr;
   return on;
 }
@@ -31,7 +31,7 @@ cudaError_t allocate(void** pointer, std::size_t bytes) {
   if (posix_memalign(pointer, kAlignment, bytes) != 0) return cudaErrorMemoryAllocation;
   device.used += bytes;
   state().allocations[*pointer] = {index, bytes};
-  if (is_poisoned()) std::memset(*pointer, 0xff, bytes);
+  poison(*pointer, bytes);
   return cudaSuccess;
 }
 
@@ -108,7 +108,11 @@ bool matches(const void* dst, const void* src, cudaMemcpyKind kind) {
 
 }  // namespace
 
-void poison_memory(bool on) { is_poisoned() = on; }
+void poison_memory(bool on) { poisons() = on; }
+
+void poison(void* memory, std::size_t bytes) {
+  if (poisons()) std::memset(memory, 0xff, bytes);
+}
 
 }  // namespace cuda_on_host
 

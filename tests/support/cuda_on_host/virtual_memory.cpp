@@ -125,6 +125,7 @@ CUresult give_access(CUdeviceptr begin, std::size_t bytes, const CUmemAccessDesc
   }
   if (mprotect(at(begin), bytes, PROT_READ | PROT_WRITE) != 0) return CUDA_ERROR_OUT_OF_MEMORY;
   range->is_accessible = true;
+  poison(at(begin), bytes);
   return CUDA_SUCCESS;
 }
 

@@ -1,4 +1,5 @@
 // The driver's virtual memory management on the host.
+#include <cmath>
 #include <csetjmp>
 #include <csignal>
 
@@ -94,6 +95,19 @@ TEST_F(VirtualMemory, is_copied_to_and_from_as_other_memory_of_the_device) {
   check(cuMemUnmap(range, kSize));
   EXPECT_EQ(cudaMemcpyAsync(data, &value, sizeof value, cudaMemcpyHostToDevice, stream.get()),
             cudaErrorInvalidValue);
+  check(cuMemAddressFree(range, kSize));
+}
+
+TEST_F(VirtualMemory, is_not_a_number_where_it_is_poisoned) {
+  cuda_on_host::poison_memory(true);
+  const CUdeviceptr range = mapped();
+  cuda_on_host::poison_memory(false);
+  float value = 0;
+  EXPECT_EQ(
+      cudaMemcpy(&value, reinterpret_cast<float*>(range), sizeof value, cudaMemcpyDeviceToHost),
+      cudaSuccess);
+  EXPECT_TRUE(std::isnan(value));
+  check(cuMemUnmap(range, kSize));
   check(cuMemAddressFree(range, kSize));
 }
 
