@@ -48,7 +48,8 @@ copy_texts() {
   mkdir "$bundle/scripts"
   cp -r examples hostfiles docs README.md LICENSE "$bundle"
   cp -r scripts/tune.sh scripts/tune scripts/supervise.sh scripts/supervise scripts/run_rank.sh scripts/slurm \
-    scripts/gpu_check.sh scripts/gpu_check scripts/calibration "$bundle/scripts"
+    scripts/gpu_check.sh scripts/gpu_check scripts/calibration scripts/compare_step_with_torch.py \
+    scripts/gpu_tuning.py scripts/verify_against_deepspeed.py scripts/verify "$bundle/scripts"
   find "$bundle/scripts" -name __pycache__ -prune -exec rm -r {} +
 }
 

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# Part of scripts/bundle.sh: test programs and benchmarks that need a GPU, for scripts/gpu_check.sh.
+# Part of scripts/bundle.sh: test programs and benchmarks that need a GPU, for scripts/gpu_check.sh, and what compares
+# them with PyTorch.
 
 copy_tests() {
   local ranks program
@@ -13,5 +14,6 @@ copy_tests() {
   done >"$bundle/bin/tests/list"
   find "build/$preset/bench" -maxdepth 1 -type f -executable \( -name 'bench_gpu_*' -o -name kernels_on_request \) \
     -exec cp {} "$bundle/bin/bench/" \;
-  cp bench/gpu/kernels_beside_torch.py "$bundle/bin/bench/"
+  mkdir -p "$bundle/bench/gpu"
+  find bench/gpu -maxdepth 1 -name '*.py' -exec cp {} "$bundle/bench/gpu/" \;
 }

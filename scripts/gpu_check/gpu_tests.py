@@ -6,6 +6,7 @@ usage: gpu_tests.py BUILD_DIRECTORY
 
 import json
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -22,12 +23,17 @@ def programs(listing):
     return [(ranks, program) for program, ranks in found.items()]
 
 
+def programs_of(build):
+    """(ranks, program, None) of those that are built."""
+    listing = subprocess.run(["ctest", "--test-dir", str(build), "-L", "^gpu$", "--show-only=json-v1"],
+                             stdout=subprocess.PIPE, universal_newlines=True, check=True).stdout
+    return [(int(ranks), pathlib.Path(program), None) for ranks, program in programs(json.loads(listing))
+            if os.access(program, os.X_OK)]
+
+
 def main():
-    listing = subprocess.run(["ctest", "--test-dir", sys.argv[1], "-L", "^gpu$", "--show-only=json-v1"],
-                             capture_output=True, text=True, check=True).stdout
-    for ranks, program in programs(json.loads(listing)):
-        if os.access(program, os.X_OK):
-            print(ranks, program)
+    for ranks, program, _ in programs_of(sys.argv[1]):
+        print(ranks, program)
 
 
 if __name__ == "__main__":

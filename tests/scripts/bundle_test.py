@@ -142,6 +142,18 @@ class Bundle(unittest.TestCase):
         self.assertIn("z1_gas1_tmbspg1", self.check(done))
         self.assertIn("2 workers on 2 hosts", done.stderr)
 
+    def test_the_checks_of_a_gpu_machine_find_all_that_they_call(self):
+        done = subprocess.run([self.outside / "scripts" / "gpu_check.sh", "--pretend", "--only", "smoke,kills",
+                               self.directory / "checks"], cwd=self.directory, env={"PATH": "/usr/bin:/bin"},
+                              capture_output=True, text=True, timeout=LIMIT, check=False)
+        text = (self.directory / "checks" / "checks.jsonl").read_text(encoding="utf-8")
+        found = {line["check"]: line["verdict"] for line in map(json.loads, text.splitlines())}
+        self.assertEqual(found, {"list-backends": "passed", "tune": "passed", "worker killed": "passed",
+                                 "rank 0 killed": "passed"}, done.stdout)
+        for name in ("compare_step_with_torch.py", "gpu_tuning.py", "verify_against_deepspeed.py", "verify/worker.py",
+                     "calibration/processors.py"):
+            self.assertTrue((self.outside / "scripts" / name).is_file(), name)
+
     def test_tune_sh_builds_nothing(self):
         done = subprocess.run([self.outside / "scripts" / "tune.sh", self.outside / "examples" / "tiny.json", "-n", "3"],
                               cwd=self.directory, env={"PATH": "/usr/bin:/bin", "DSTUNE_NO_CALIBRATE": "1"},

@@ -1,56 +1,25 @@
-"""scripts/gpu_check.sh with programs that do what the test says: no GPU, no CUDA."""
+"""scripts/gpu_check.sh: what is run, how long, and what is left of a session that ends early."""
 
-import os
 import pathlib
 import shutil
-import subprocess
-import sys
-import tempfile
+import tarfile
 import unittest
 
-SOURCE = pathlib.Path(os.environ["DSTUNE_SOURCE_DIR"])
-GPU_CHECK = SOURCE / "scripts" / "gpu_check.sh"
-PASSING = 'echo "[  PASSED  ] 12 tests."'
-GPU = 'case "$1" in -L) echo "GPU 0: NVIDIA Test" ;; *) echo "NVIDIA Test, 580.1, 80 GB" ;; esac'
-CLEAN = 'echo "========= ERROR SUMMARY: 0 errors"'
-MPIRUN = 'while [ "$1" != : ]; do shift; done; shift 3; exec "$@"'  # the last of its programs alone
+from gpu_check_support import CLEAN, HANGING, KERNELS, PASSING, Machine
+
+SECRET = "HF_TOKEN"
+LATER = ("kernels", "host", "collectives", "steps", "frontier", "kills", "sanitizers")
 
 
-class GpuCheck(unittest.TestCase):
-    def setUp(self):
-        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="dstune-gpu-check-"))
-        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
-        self.root = self.directory / "root"
-        self.output = self.directory / "out"
-        self.program("root/bin/dstune-mpi", "echo dstune-mpi 0.1.0")
-        self.program("root/bin/mpirun", MPIRUN)
-        self.program("tools/nvidia-smi", GPU)
+def is_gone(pid):
+    """Ended, if perhaps nobody has asked for its exit code."""
+    try:
+        return (pathlib.Path("/proc") / str(pid) / "stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
 
-    def program(self, name, lines):
-        path = self.directory / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"#!/bin/sh\n{lines}\n", encoding="utf-8")
-        path.chmod(0o755)
 
-    def gpu_test(self, name, lines, ranks=1):
-        self.program(f"root/bin/tests/{name}", lines)
-        with open(self.root / "bin" / "tests" / "list", "a", encoding="utf-8") as listed:
-            listed.write(f"{ranks} bin/tests/{name}\n")
-
-    def check(self, *options, code=0):
-        environment = dict(os.environ, DSTUNE_GPU_CHECK_ROOT=str(self.root),
-                           PATH=f"{self.directory / 'tools'}:/usr/bin:/bin")
-        done = subprocess.run([GPU_CHECK, *options, self.output], cwd=self.directory, env=environment,
-                              capture_output=True, text=True, timeout=120, check=False)
-        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
-        return done
-
-    def rows(self, done):
-        """check -> (result, detail) of the table"""
-        cells = [[cell.strip() for cell in line.strip("|").split("|")]
-                 for line in done.stdout.splitlines() if line.startswith("|")][2:]
-        return {row[0]: (row[1], row[2]) for row in cells}
-
+class Usage(Machine):
     def test_without_a_gpu_there_is_one_line(self):
         self.program("tools/nvidia-smi", "echo 'NVIDIA-SMI has failed'; exit 9")
 
@@ -64,70 +33,191 @@ class GpuCheck(unittest.TestCase):
         shutil.rmtree(self.root / "bin")
 
         self.assertIn("scripts/build.sh cuda", self.check(code=2).stderr)
+        self.assertIn("scripts/build.sh other", self.check("--preset", "other", code=2).stderr)
 
     def test_wrong_usage(self):
-        for options in (["--what"], ["a", "b"]):
+        for options in (["--what"], ["a", "b"], ["--only", "smoke,what"], ["--skip", ""]):
             self.assertIn("usage: ", self.check(*options, code=2).stderr)
+        self.assertFalse(self.output.exists())
 
-    def test_all_that_passes_is_a_table_and_0(self):
+
+class Tests(Machine):
+    def test_all_that_passes_is_a_table_lines_and_0(self):
         self.gpu_test("kernels.cuda.device_test", PASSING + '\necho "[  SKIPPED ] 2 tests, listed below:"')
         self.gpu_test("kernels.cuda.nccl_test", PASSING)
-        self.program("root/bin/bench/bench_gpu_gemm", "echo '| gemm | 0.98 |'")
-        self.program("tools/compute-sanitizer", CLEAN)
 
-        done = self.check()
+        done = self.check("--only", "tests")
 
         self.assertIn("GPU: NVIDIA Test, 580.1, 80 GB", done.stdout)
-        rows = self.rows(done)
+        rows, lines = self.rows(done), self.lines()
         self.assertEqual(rows["kernels.cuda.device_test"], ("passed", "12 passed, 2 skipped"))
         self.assertEqual(rows["kernels.cuda.nccl_test"], ("passed", "12 passed, 0 skipped"))
-        self.assertEqual(rows["bench_gpu_gemm"][0], "passed")
-        for tool in ("memcheck", "racecheck", "synccheck"):
-            self.assertEqual(rows[tool], ("passed", "ERROR SUMMARY: 0 errors"))
+        line = lines["kernels.cuda.device_test"]
+        self.assertEqual((line["group"], line["result"], line["detail"], line["log"], line["pretended"]),
+                         ("tests", "passed", "12 passed, 2 skipped", "kernels.cuda.device_test.log", False))
+        self.assertIsInstance(line["seconds"], float)
         report = (self.output / "report.md").read_text(encoding="utf-8")
-        self.assertTrue(report.startswith(done.stdout))
-        self.assertIn("| gemm | 0.98 |", report)
-
-    def test_a_missing_sanitizer_is_said_and_no_fault(self):
-        self.gpu_test("one_test", PASSING)
-
-        self.assertEqual(self.rows(self.check())["compute-sanitizer"], ("not run", "it is not installed"))
+        self.assertTrue(done.stdout.startswith(report))
+        self.assertNotIn("PRETENDED", report)
 
     def test_every_fault_is_a_row_and_1(self):
         self.gpu_test("failing_test", "echo '1 FAILED TEST'; exit 1")
         self.gpu_test("skipping_test", 'echo "[  PASSED  ] 0 tests."; echo "[  SKIPPED ] 3 tests, listed below:"')
         self.gpu_test("good_test", PASSING)
         self.gpu_test("larger_test", 'echo "skipped: every test needs more GPUs than 1"; exit 77')
-        self.program("root/bin/bench/bench_gpu_step", "echo out of memory; exit 3")
 
-        done = self.check(code=1)
+        done = self.check("--only", "tests", code=1)
 
         rows = self.rows(done)
         self.assertEqual(rows["failing_test"], ("failed", "exit code 1: 1 FAILED TEST"))
         self.assertEqual(rows["skipping_test"], ("failed", "no test ran, 3 skipped"))
         self.assertEqual(rows["good_test"][0], "passed")
         self.assertEqual(rows["larger_test"], ("not run", "skipped: every test needs more GPUs than 1"))
-        self.assertEqual(rows["bench_gpu_step"], ("failed", "exit code 3: out of memory"))
-        self.assertIn("3 of 6 failed", done.stdout)
-
-    def test_what_takes_too_long_is_ended(self):
-        self.gpu_test("hanging_test", "exec tail -f /dev/null")
-
-        rows = self.rows(self.check("--limit", "1", code=1))
-
-        self.assertEqual(rows["hanging_test"], ("failed", "not done after 1 s"))
+        self.assertIn("2 of 4 failed, 1 did not run", done.stdout)
 
     def test_no_tests_are_a_fault(self):
-        self.assertEqual(self.rows(self.check(code=1))["tests"][0], "failed")
+        self.assertEqual(self.only("tests", code=1)["tests"][0], "failed")
 
     def test_a_test_of_several_ranks_goes_through_mpirun(self):
         self.program("root/bin/mpirun", f'test "$1 $2 $GTEST_COLOR" = "-np 3 no" && test -x "$3" && {PASSING}')
         self.gpu_test("ranks_test", "exit 1", ranks=3)
 
-        self.assertEqual(self.rows(self.check())["ranks_test"], ("passed", "12 passed, 0 skipped"))
+        self.assertEqual(self.only("tests")["ranks_test"], ("passed", "12 passed, 0 skipped"))
+
+    def test_of_a_large_suite_a_part_runs_unless_all_is_asked_for(self):
+        told = PASSING + '\necho "$GTEST_FILTER $GTEST_TOTAL_SHARDS $GTEST_SHARD_INDEX"'
+        for name in ("gpu.equivalence_test", "gpu.optimizer_equivalence_test", "gpu.device_test"):
+            self.gpu_test(name, told)
+
+        def last_lines():
+            return [(self.output / f"gpu.{name}_test.log").read_text(encoding="utf-8").splitlines()[-1].strip()
+                    for name in ("equivalence", "optimizer_equivalence", "device")]
+
+        self.only("tests")
+        short = last_lines()
+        self.only("tests", "--long")
+
+        self.assertEqual(short[1:], ["5 0", ""])
+        self.assertIn("*OneParameterGroup/*Accumulation1*", short[0])
+        self.assertEqual(last_lines(), ["", "", ""])
+
+
+class Faults(Machine):
+    def test_a_crash_a_hang_and_garbage_cost_a_row_each(self):
+        self.gpu_test("crashing_test", "kill -SEGV $$")
+        self.gpu_test("hanging_test", HANGING)
+        self.gpu_test("good_test", PASSING)
+        self.program("root/bin/bench/bench_gpu_kernels", "printf '| \\377 | nonsense |\\n|:--|\\n| 1 |\\n'")
+
+        done = self.check("--only", "tests,kernels", "--limit", "2", code=1)
+
+        rows = self.rows(done)
+        self.assertEqual(rows["crashing_test"], ("failed", "ended by SIGSEGV"))
+        self.assertEqual(rows["hanging_test"], ("failed", "not done after 2 s"))
+        self.assertEqual(rows["good_test"][0], "passed")
+        self.assertEqual(rows["bench_gpu_kernels"][0], "failed")
+        self.assertIn("cannot be read: ValueError", rows["bench_gpu_kernels"][1])
+        self.assertIn("3 of 5 failed", done.stdout)
+        self.assertEqual(set(self.lines()), set(rows))
+
+    def test_what_a_hanging_program_started_is_ended_too(self):
+        started = self.directory / "pid"
+        self.gpu_test("hanging_test", f"setsid tail -f /dev/null & echo $! >{started}; trap '' TERM; wait; {HANGING}")
+        self.gpu_test("leaving_test", f"setsid tail -f /dev/null & echo $! >{started}2; {PASSING}")
+
+        self.only("tests", "--limit", "1", code=1)
+
+        for path in (started, started.with_name("pid2")):
+            self.assertTrue(is_gone(int(path.read_text(encoding="utf-8"))), path)
+
+    def test_a_killed_session_leaves_whole_lines(self):
+        self.gpu_test("good_test", PASSING)
+        self.gpu_test("killing_test", "kill -KILL $PPID")
+
+        self.check("--only", "tests", code=-9)
+
+        self.assertEqual({name: line["result"] for name, line in self.lines().items()}, {"good_test": "passed"})
+        self.assertIn("| good_test | passed |", (self.output / "report.md").read_text(encoding="utf-8"))
+
+    def test_an_interrupted_session_packs_what_it_has(self):
+        self.gpu_test("good_test", PASSING)
+        self.gpu_test("stopping_test", f"kill -TERM $PPID; {HANGING}")
+        self.gpu_test("later_test", PASSING)
+
+        rows = self.only("tests", code=1)
+
+        self.assertEqual(rows, {"good_test": ("passed", "12 passed, 0 skipped"),
+                                "stopping_test": ("not run", "a signal ended the session")})
+        with tarfile.open(self.output.with_name("out.tar.gz")) as packed:
+            self.assertIn("out/checks.jsonl", packed.getnames())
+
+    def test_all_but_caches_is_packed(self):
+        self.gpu_test("good_test", f"mkdir -p {self.output}/work/cache && : >{self.output}/work/cache/large; {PASSING}")
+
+        self.only("tests")
+
+        with tarfile.open(self.output.with_name("out.tar.gz")) as packed:
+            self.assertEqual(sorted(packed.getnames()), ["out", "out/checks.jsonl", "out/good_test.log", "out/report.md",
+                                                         "out/work"])
+
+    def test_keys_of_the_user_are_not_packed(self):
+        self.variables = {SECRET: "hidden", "NCCL_DEBUG": "WARN"}
+
+        rows = self.only("machine")
+
+        self.assertIn("NCCL_DEBUG=WARN", rows["variables"][1])
+        for path in self.output.glob("*.*"):
+            self.assertNotIn("hidden", path.read_text(encoding="utf-8"), path.name)
+
+
+class Selection(Machine):
+    def test_when_the_minutes_are_over_the_rest_does_not_run(self):
+        self.gpu_test("good_test", PASSING)
+        self.gpu_test("hanging_test", HANGING)
+        self.gpu_test("later_test", PASSING)
+
+        rows = self.rows(self.check("--minutes", "0.03", "--skip", "machine,smoke"))
+
+        self.assertEqual(rows["good_test"][0], "passed")
+        self.assertEqual(rows["hanging_test"][0], "not run")
+        self.assertIn("no time left: ended after", rows["hanging_test"][1])
+        self.assertEqual(rows["later_test"], ("not run", "no time left"))
+        for group in LATER:
+            self.assertEqual(rows[group], ("not run", "no time left"), group)
+
+    def test_where_nothing_ran_nothing_passed(self):
+        self.assertEqual(self.only("tests", "--minutes", "0", code=1), {"tests": ("not run", "no time left")})
+
+    def test_groups_are_chosen_and_left_out(self):
+        self.gpu_test("good_test", PASSING)
+
+        self.check("--only", "tests,kernels,sanitizers", "--skip", "kernels")
+
+        self.assertEqual({line["group"] for line in self.lines().values()}, {"tests", "sanitizers"})
+
+    def test_the_groups_come_in_their_order(self):
+        self.check("--minutes", "0", code=1)
+
+        self.assertEqual(list(self.lines()), ["machine", "smoke", "tests", *LATER])
+
+
+class Sanitizers(Machine):
+    def test_clean_ones_pass(self):
+        self.program("tools/compute-sanitizer", CLEAN)
+
+        rows = self.only("sanitizers")
+
+        for tool in ("memcheck", "racecheck", "synccheck"):
+            self.assertEqual(rows[tool], ("passed", "ERROR SUMMARY: 0 errors"))
+
+    def test_a_missing_sanitizer_is_said_and_no_fault(self):
+        self.gpu_test("one_test", PASSING)
+
+        rows = self.rows(self.check("--only", "tests,sanitizers"))
+
+        self.assertEqual(rows["compute-sanitizer"], ("not run", "it is not installed"))
 
     def test_findings_of_a_sanitizer_count(self):
-        self.gpu_test("one_test", PASSING)
         for lines, detail in ((f"{CLEAN}\necho '========= ERROR SUMMARY: 2 errors'", "ERROR SUMMARY: 2 errors"),
                               ("echo '========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)'",
                                "RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)"),
@@ -135,27 +225,66 @@ class GpuCheck(unittest.TestCase):
                               (f"{CLEAN}; echo killed; exit 4", "exit code 4: killed")):
             with self.subTest(detail):
                 self.program("tools/compute-sanitizer", lines)
-                self.assertEqual(self.rows(self.check(code=1))["memcheck"], ("failed", detail))
+                self.assertEqual(self.only("sanitizers", code=1)["memcheck"], ("failed", detail))
 
+
+class Libraries(Machine):
     def test_libraries_are_found_in_a_python_wheel(self):
         wheel = self.directory / "venv" / "lib" / "python3.11" / "site-packages" / "nvidia" / "nccl" / "lib"
         wheel.mkdir(parents=True)
         (wheel / "libnccl.so.99").write_text("", encoding="utf-8")
-        found = f'case "$LD_LIBRARY_PATH" in *nvidia/nccl/lib*) ;; *) echo "libnccl.so.99 => not found" ;; esac'
+        found = 'case "$LD_LIBRARY_PATH" in *nvidia/nccl/lib*) ;; *) echo "libnccl.so.99 => not found" ;; esac'
         self.program("tools/ldd", found)
         self.gpu_test("one_test", 'case "$LD_LIBRARY_PATH" in *nccl/lib*) ' + PASSING + " ;; esac")
 
-        missing = self.rows(self.check(code=1))
-        os.environ["VIRTUAL_ENV"] = str(self.directory / "venv")
-        self.addCleanup(os.environ.pop, "VIRTUAL_ENV")
+        missing = self.only("tests", code=1)
+        self.variables = {"VIRTUAL_ENV": str(self.directory / "venv")}
 
         self.assertIn("not found: libnccl.so.99: set LD_LIBRARY_PATH", missing["libraries"][1])
-        self.assertEqual(self.rows(self.check())["one_test"][0], "passed")
+        self.assertEqual(self.only("tests")["one_test"][0], "passed")
+
+
+class Pretended(Machine):
+    def setUp(self):
+        super().setUp()
+        self.program("tools/nvidia-smi", "exit 9")
+
+    def test_it_needs_no_gpu_and_judges_no_figure(self):
+        self.program("root/bin/bench/bench_gpu_kernels", KERNELS)
+
+        done = self.check("--pretend", "--only", "kernels")
+
+        self.assertIn("PRETENDED: no GPU was used", (self.output / "report.md").read_text(encoding="utf-8"))
+        self.assertEqual(self.rows(done)["bench_gpu_kernels: gpt2 c_fc, gradient"][0], "not judged: pretended")
+        line = self.lines()["bench_gpu_kernels: gpt2 c_fc, gradient"]
+        self.assertEqual((line["ratio"], line["result"], line["pretended"]), (0.5, "passed", True))
+
+    def test_what_cannot_run_fails_all_the_same(self):
+        self.program("root/bin/bench/bench_gpu_kernels", "exit 2")
+
+        self.assertEqual(self.only("kernels", "--pretend", code=1)["bench_gpu_kernels"], ("failed", "exit code 2:"))
+
+    def test_benchmarks_run_in_small_and_tunings_on_the_cpu(self):
+        self.program("root/bin/bench/bench_gpu_kernels", f'test "$*" = "cpu trial" || exit 2\n{KERNELS}')
+        self.program("root/bin/mpirun", 'shift 3; test "$1 $2" = "--backend cpu" || exit 3\n'
+                     'while [ "$1" != --results-dir ]; do shift; done; mkdir -p "$2"; : >"$2/ds_config_optimal.json"')
+        self.program("root/bin/dstune-mpi", 'echo "cpu: available"')
+
+        rows = self.rows(self.check("--pretend", "--only", "smoke,kernels"))
+
+        self.assertEqual(rows["tune"][0], "passed")
+        self.assertEqual(rows["bench_gpu_kernels"], ("passed", "figures: 3"))
+
+    def test_the_sanitizers_lines_run_without_one(self):
+        self.program("root/bin/dstune-mpi", "echo the worker")
+
+        self.assertEqual(self.only("sanitizers", "--pretend")["memcheck"],
+                         ("passed", "ERROR SUMMARY: 0 errors, pretended"))
+        self.assertIn("the worker", (self.output / "memcheck.log").read_text(encoding="utf-8"))
 
 
 class GpuTests(unittest.TestCase):
     def test_each_program_is_named_once_with_its_ranks(self):
-        sys.path.insert(0, str(SOURCE / "scripts" / "gpu_check"))
         import gpu_tests  # pylint: disable=import-outside-toplevel
 
         listing = {"tests": [{"command": ["/b/device_test", "--gtest_filter=A.a"]},
