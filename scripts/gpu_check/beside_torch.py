@@ -1,11 +1,11 @@
-"""The groups kernels, host, steps and frontier: speed and memory beside NVIDIA's libraries, PyTorch and DeepSpeed."""
+"""The groups kernels, host and steps: speed and memory beside NVIDIA's libraries, PyTorch and DeepSpeed."""
 import json
 import os
 import pathlib
 
 from checks import Check, with_parts, write_config
 from place import SCRIPTS
-from rows import AIM, BATCH, FAILED, MEMORY, PASSED, SHARE, SPEED, TIME, Row, compared, tables
+from rows import FAILED, MEMORY, PASSED, SPEED, Row, compared, tables
 
 GPT2 = {"model_type": "gpt2", "vocab_size": 50257, "n_positions": 1024, "n_embd": 768, "n_layer": 12, "n_head": 12,
         "resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}
@@ -17,11 +17,17 @@ def kernels(place, *_):
     bench = place.bench("bench_gpu_kernels")
     trial = ["cpu", "trial"] if place.is_pretended else []
     yield Check("bench_gpu_kernels", [bench, *trial], beside_libraries, 300, "" if bench else "it was not built")
+    yield kernels_beside_torch(place)
+
+
+def kernels_beside_torch(place):
     script, program = place.script(BESIDE_TORCH), place.bench("kernels_on_request")
     reason = place.why_no_torch() or ("" if script else f"there is no {BESIDE_TORCH}") or (
         "" if program else "kernels_on_request was not built")
     on_cpu = ["--backend", "cpu"] if place.is_pretended else []
-    yield Check("kernels beside PyTorch", [place.python, "-B", script, program, *on_cpu], beside_kernels, 300, reason)
+    if on_cpu and not reason and "--backend" not in script.read_text(encoding="utf-8"):
+        reason = "it runs on a GPU alone"
+    return Check("kernels beside PyTorch", [place.python, "-B", script, program, *on_cpu], beside_kernels, 300, reason)
 
 
 def beside_libraries(ended):
@@ -139,8 +145,8 @@ def beside_deepspeed(place, work):
         config = write_config(work / "deepspeed.json", (8,), shape=GPT2, sequence=512, precision="bf16",
                               measure_steps=10)
     backend = "cpu" if place.is_pretended else "cuda"
-    yield Check("tune for DeepSpeed", place.on_ranks(1 + ranks, place.plain, "--backend", backend, config, "--results-dir",
-                                                     results, "--overwrite"), reason=reason)
+    tune = place.on_ranks(1 + ranks, place.plain, "--backend", backend, config, "--results-dir", results, "--overwrite")
+    yield Check("tune for DeepSpeed", tune, reason=reason)
     visits = ["--steps", "1", "--loss-steps", "8"] if place.is_pretended else ["--steps", "8", "--loss-steps", "10"]
     command = [place.python, "-B", SCRIPTS / "verify_against_deepspeed.py", config, "--results", results, "--output",
                output, "--configs", "2" if place.is_pretended else "4", "--passes", "2", *visits]
@@ -157,46 +163,6 @@ def beside_deepspeed(place, work):
 def beside_configuration(each):
     name = each["name"]
     yield compared(f"step of {name}", f"the step of {name}", 1e3 * each["ours_s"], 1e3 * each["real_s"], "ms",
-                   "DeepSpeed", TIME)
+                   "DeepSpeed")
     yield compared(f"peak of {name}", f"the peak of {name}", each["ours_peak_bytes"], each["real_peak_bytes"], "bytes",
                    "DeepSpeed", MEMORY)
-
-
-def frontier(place, work, _):
-    """The largest micro-batches that ran, beside PyTorch's, and whether the next one is out of memory."""
-    name = "largest micro-batches"
-    small = []
-    if place.is_pretended:
-        config = write_config(work / "frontier.json", (1, 2), stages=[0, 3], host_overhead="none", memory_limit="64MiB")
-        small = ["--config", config, "--backend", "cpu", "--experiments", "8"]
-
-    def judge(ended):
-        if ended.code not in (0, 1):
-            return [Row(name, FAILED, ended.why_failed())]
-        parts = []
-        for _, header, lines in tables(ended.text):
-            if header[0] == "stage":
-                parts += [largest(place, *line) for line in lines]
-            else:
-                parts += [compared(what, what, percent(figure), percent(aim), "percent", "its aim", SHARE, (1, None))
-                          for what, figure, aim, _ in lines if aim]
-        return with_parts(name, parts)
-    yield Check(name, [place.python, "-B", SCRIPTS / "gpu_tuning.py", place.plain, "--mpirun", place.mpirun, *small],
-                judge, 480)
-
-
-def percent(text):
-    return float(text.replace("%", ""))
-
-
-def largest(place, stage, ran, refused, torchs):
-    check = f"largest micro-batch of stage {stage}"
-    next_one = f"smallest out of memory {refused}"
-    if not ran.isdigit():
-        return Row(check, FAILED, f"none ran; {next_one}")
-    if not torchs.isdigit():
-        return Row(check, PASSED, f"{next_one}; PyTorch's {torchs}", "not judged", {"ours_sequences": int(ran)})
-    row = compared(check, check, int(ran), int(torchs), "sequences", "PyTorch", BATCH, AIM, next_one)
-    if refused.isdigit() and int(refused) <= int(ran) and not place.is_pretended:
-        return Row(check, FAILED, next_one, f"mend: {ran} ran and {refused} did not", row.values)
-    return row

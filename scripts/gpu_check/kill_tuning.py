@@ -21,13 +21,13 @@ PAUSE_S = 0.01  # between two looks at the journal
 
 
 def finished(results):
-    """The names of experiments whose records are whole, without those that lost a worker."""
+    """(name, repetition) of experiments whose records are whole, without those that lost a worker."""
     try:
         lines = (results / "journal.jsonl").read_text(encoding="utf-8").split("\n")[:-1]
     except OSError:
         return []
     records = [record for record in map(json.loads, lines) if record["type"] == "finished"]
-    return [record["experiment"]["name"] for record in records
+    return [(record["experiment"]["name"], record["experiment"].get("repetition", 0)) for record in records
             if "worker_lost" not in json.dumps(record["outcome"]) and not record["experiment"].get("is_reference")]
 
 
@@ -67,10 +67,11 @@ def wanted_count(config):
 
 
 def faults_of(was_killed, code, results, wanted):
-    names = collections.Counter(finished(results))
+    counts = collections.Counter(finished(results))
+    names = {name for name, _ in counts}
     faults = [] if was_killed else ["it was over before the kill"]
     faults += [f"exit code {code}"] if code else []
-    faults += [f"{name} was measured {count} times" for name, count in names.items() if count > 1]
+    faults += [f"{name} was measured {count} times" for (name, _), count in counts.items() if count > 1]
     faults += [f"{len(names)} experiments of {wanted}"] if len(names) < wanted else []
     faults += [] if (results / "ds_config_optimal.json").is_file() else ["no optimum"]
     return faults
@@ -88,7 +89,7 @@ def main():
         code = tuning.wait()
     wanted = wanted_count(json.loads(pathlib.Path(command[-1]).read_text(encoding="utf-8")))
     faults = faults_of(was_killed, code, results, wanted)
-    print(json.dumps({"victim": rank, "exit_code": code, "experiments": len(set(finished(results))),
+    print(json.dumps({"victim": rank, "exit_code": code, "experiments": len({name for name, _ in finished(results)}),
                       "end_after_kill_s": round(time.monotonic() - begin, 2), "faults": faults}), flush=True)
     return 1 if faults else 0
 

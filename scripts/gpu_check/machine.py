@@ -61,8 +61,8 @@ def essentials(lines):
 
 
 def find_libraries(programs):
-    """Extends LD_LIBRARY_PATH until the programs find all that they are linked to. Returns what cannot be found. What is
-    opened when it is used (NCCL, cuBLASLt, cuDNN) the program looks for by itself."""
+    """Extends LD_LIBRARY_PATH until the programs find all that they are linked to. Returns what cannot be found. What
+    is opened when it is used (NCCL, cuBLASLt, cuDNN) the program looks for by itself."""
     for library in missing(programs):
         folder = shell("folder_of", library).strip()
         if folder:

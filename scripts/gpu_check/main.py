@@ -9,6 +9,7 @@ import time
 
 import beside_torch
 import ending
+import frontier
 import machine
 import programs
 import several_gpus
@@ -18,7 +19,7 @@ from report import Report
 
 GROUPS = {"machine": machine.checks, "smoke": programs.smoke, "tests": programs.tests, "kernels": beside_torch.kernels,
           "host": beside_torch.host, "collectives": several_gpus.collectives, "steps": beside_torch.steps,
-          "frontier": beside_torch.frontier, "kills": several_gpus.kills, "sanitizers": programs.sanitizers}
+          "frontier": frontier.checks, "kills": several_gpus.kills, "sanitizers": programs.sanitizers}
 NO_TIME = "no time left"
 
 
@@ -44,7 +45,7 @@ def parse(arguments):
     parser.add_argument("--skip", type=groups_in, default=[], metavar="GROUP[,GROUP...]")
     parser.add_argument("--long", action="store_true", help="all cases of all tests")
     parser.add_argument("--pretend", action="store_true",
-                        help="run every line without a GPU, on CUDA on the host and on the CPU: the figures mean nothing")
+                        help="run every line without a GPU, on CUDA on the host and the CPU: the figures mean nothing")
     return parser.parse_args(arguments)
 
 

@@ -37,9 +37,9 @@ class Place:
         else:
             raise Missing(f"neither {self.root / 'bin'} nor {build} has a dstune-mpi: scripts/build.sh {build.name}")
         double = build / "tests" / "e2e" / "dstune-mpi-on-pretended-gpus"
-        has_double = is_pretended and is_executable(double)
-        self.program = double if has_double else self.plain
-        self.backend = "cpu" if is_pretended and not has_double else "cuda"
+        self.has_double = is_pretended and is_executable(double)
+        self.program = double if self.has_double else self.plain
+        self.backend = "cpu" if is_pretended and not self.has_double else "cuda"
         self.python = find_python()
         self.listing = None  # what the program says of the backends, once it was asked
         self.torch = None  # versions of what trains, once it was asked

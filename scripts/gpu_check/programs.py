@@ -43,7 +43,7 @@ def tests(place, _, options):
     if not place.tests:
         reason = "there are none: build with CUDA, or bundle --with-tests"
         if place.is_pretended:
-            reason = "this build has no CUDA on the host: scripts/build.sh default, or a bundle"
+            reason = "there is no CUDA on the host here: it comes with scripts/build.sh default"
             yield Check("tests", reason=reason)
         else:
             yield Check("tests", ["false"], lambda _: [Row("tests", FAILED, reason)])

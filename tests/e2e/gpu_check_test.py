@@ -1,4 +1,4 @@
-"""scripts/gpu_check.sh --pretend with the programs of this build: no line of it is tried for the first time on a GPU."""
+"""scripts/gpu_check.sh --pretend with the programs of this build: no line is tried for the first time on a GPU."""
 
 import json
 import os
@@ -34,7 +34,8 @@ class Pretended(unittest.TestCase):
             lines = [json.loads(line) for line in (output / "checks.jsonl").read_text(encoding="utf-8").splitlines()]
 
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        results = {line["check"]: line["result"] for line in lines if line["group"] != "machine"}
+        results = {line["check"]: line["result"] for line in lines if line["group"] != "machine" and
+                   "by torch" not in line["check"]}
         self.assertEqual({check for check in results if ": " not in check}, EXPECTED)
         self.assertEqual(set(results.values()), {"passed"})
         pairs = [line for line in lines if line["check"].startswith("messages of 4 GPUs: ranks")]

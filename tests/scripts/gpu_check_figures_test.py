@@ -9,7 +9,10 @@ import unittest
 from gpu_check_support import KERNELS, Machine
 
 import beside_torch
+import frontier
 import kill_tuning
+import messages_by_torch
+import predicted_batches
 import several_gpus
 from checks import Check
 from ending import Ended
@@ -113,14 +116,16 @@ class Kernels(Machine):
                          "mend: gpt2 c_fc, gradient is slower than cuBLASLt alone, 0.50 of its speed")
         self.assertEqual(rows["bench_gpu_kernels: attention"][0], "not judged")
         line = self.lines()["bench_gpu_kernels: gpt2 c_fc, gradient"]
-        self.assertEqual((line["ours_tflop_per_s"], line["reference_tflop_per_s"], line["aim"]), (50.0, 100.0, [0.97, None]))
+        self.assertEqual((line["ours_tflop_per_s"], line["reference_tflop_per_s"]), (50.0, 100.0))
+        self.assertEqual(line["aim"], [0.97, None])
         self.assertIn("## bench_gpu_kernels", (self.output / "report.md").read_text(encoding="utf-8"))
 
     def test_lines_beside_pytorch_are_judged_one_by_one(self):
         text = 'warning\n{"kernel": "adam", "ours_ms": 1.0, "torch_ms": 1.05, "ratio": 0.95}\n' \
                '{"kernel": "norm", "ours_ms": 1.0, "torch_ms": 2.0, "ratio": 0.5}\n'
         rows = beside_torch.beside_kernels(ended(text, 1))
-        self.assertEqual(results(rows), {"kernels beside PyTorch": PASSED, "kernel: adam": PASSED, "kernel: norm": FAILED})
+        self.assertEqual(results(rows), {"kernels beside PyTorch": PASSED, "kernel: adam": PASSED,
+                                         "kernel: norm": FAILED})
         self.assertEqual(beside_torch.beside_kernels(ended("nothing")), [])
         self.assertEqual(beside_torch.beside_kernels(ended(text, 2))[0].result, FAILED)
 
@@ -128,24 +133,52 @@ class Kernels(Machine):
 class BesideTorch(unittest.TestCase):
     def test_steps_one_of_which_is_out_of_memory(self):
         self.assertEqual(results(beside_torch.beside_steps(ended(STEPS, 1))), {
-            "steps beside PyTorch": PASSED, "step of gpt2, micro-batch 1": PASSED, "step of gpt2, micro-batch 4": FAILED,
-            "step of gpt2, micro-batch 16": FAILED, "step of gpt2, micro-batch 64": PASSED})
+            "steps beside PyTorch": PASSED, "step of gpt2, micro-batch 1": PASSED,
+            "step of gpt2, micro-batch 4": FAILED, "step of gpt2, micro-batch 16": FAILED,
+            "step of gpt2, micro-batch 64": PASSED})
 
     def test_time_and_peak_of_a_configuration_are_judged_apart(self):
-        time, peak = beside_torch.beside_configuration({"name": "z3", "ours_s": 1.0, "real_s": 1.0, "ours_peak_bytes": 12,
-                                                        "real_peak_bytes": 10})
+        time, peak = beside_torch.beside_configuration({"name": "z3", "ours_s": 1.0, "real_s": 1.0,
+                                                        "ours_peak_bytes": 12, "real_peak_bytes": 10})
         self.assertEqual((time.result, time.values), (PASSED, {"ours_ms": 1000.0, "reference_ms": 1000.0}))
         self.assertEqual(peak.verdict, "mend: the peak of z3 is larger than DeepSpeed, 1.20 of its peak")
 
     def test_largest_micro_batches(self):
         place = types.SimpleNamespace(is_pretended=False, python="p", plain="d", mpirun="m")
-        check, = beside_torch.frontier(place, None, None)
+        check = frontier.beside_torch(place, None)
         rows = {row.check: row for row in check.rows(ended(TUNING, 1))}
         self.assertEqual(results(rows.values()), {
             "largest micro-batches": PASSED, "share of the wall time in measured steps": FAILED,
             "largest micro-batch of stage 0": PASSED, "largest micro-batch of stage 1": FAILED,
             "largest micro-batch of stage 2": FAILED, "largest micro-batch of stage 3": FAILED})
         self.assertEqual(rows["largest micro-batch of stage 3"].verdict, "mend: 20 ran and 20 did not")
+
+    def test_a_prediction_that_does_not_fit_is_to_mend(self):
+        line = {"stage": 3, "predicted": 20, "of_predicted": "measured", "of_one_more": "out_of_memory"}
+        row = frontier.prediction(**line)
+        self.assertEqual((row.result, row.detail, row.values), (PASSED, "one more: out of memory",
+                                                                {"predicted_sequences": 20}))
+        row = frontier.prediction(**dict(line, of_predicted="out_of_memory"))
+        self.assertEqual((row.result, row.verdict),
+                         (FAILED, "mend: memory of stage 3, 20 sequences should fit: out of memory"))
+
+    def test_one_more_sequence_is_tried_without_the_limit_of_the_prediction(self):
+        plan = {"stages": [{"stage": 0, "feasible": False, "max_micro_batch": 0},
+                           {"stage": 3, "feasible": True, "max_micro_batch": 7}]}
+        config = {"train_batch_size": 1, "zero_optimization": {"stage": "all"}, "dstune": {"memory_limit": "1GiB"}}
+        self.assertEqual(predicted_batches.predictions(plan), {3: 7})
+        tried = predicted_batches.config_for(config, 3, 7)
+        self.assertEqual(tried["train_micro_batch_size_per_gpu"], [7, 8])
+        self.assertEqual(tried["zero_optimization"], {"stage": [3]})
+        self.assertEqual(tried["dstune"]["memory_limit"], "1TiB")
+        self.assertNotIn("train_batch_size", tried)
+
+    def test_a_micro_batchs_end_is_read_from_the_journal(self):
+        def line(micro_batch, status, **experiment):
+            return json.dumps({"type": "finished", "outcome": {"status": status}, "experiment": {
+                "ds_config": {"train_micro_batch_size_per_gpu": micro_batch}, **experiment}}) + "\n"
+        journal = line(7, "measured") + line(8, "out_of_memory") + line(7, "failed", measures_machine=True) + '{"torn'
+        self.assertEqual(predicted_batches.statuses(journal), {7: "measured", 8: "out_of_memory"})
 
     def test_a_profile_is_its_events_and_collectives(self):
         profile = {"gradient_hook_us": 5.0, "uncertainty": {"gradient_hook_us": 1.0}, "measured_on": {"ranks": 2},
@@ -161,6 +194,7 @@ class SeveralGpus(unittest.TestCase):
     def checks(self, gpus):
         with tempfile.TemporaryDirectory() as folder:
             place = types.SimpleNamespace(is_pretended=False, program="d", backend="cuda", gpus=lambda: ["GPU"] * gpus,
+                                          python="p", why_no_torch=lambda: "",
                                           on_ranks=lambda ranks, *command: ["mpirun", "-np", ranks, *command])
             return list(several_gpus.collectives(place, pathlib.Path(folder), None))
 
@@ -168,28 +202,46 @@ class SeveralGpus(unittest.TestCase):
         self.assertEqual([check.reason for check in self.checks(1)], ["one GPU"])
 
     def test_sizes_go_up_to_what_is_there_and_two_groups_come_last(self):
-        self.assertEqual([check.command[2] for check in self.checks(2)], [3])
-        eight = self.checks(8)
+        self.assertEqual([check.command[2] for check in self.checks(2)[::2]], [3])
+        eight, by_torch = self.checks(8)[::2], self.checks(8)[1::2]
         self.assertEqual([check.command[2] for check in eight], [3, 5, 9, 9])
         self.assertEqual(eight[-1].command[-2:], ["--ranks-per-experiment", "4"])
+        self.assertEqual([check.command[5] for check in by_torch], [2, 4, 8, 8])
+        self.assertEqual([check.command[-2:] for check in by_torch], [[1 << 30, 1]] * 3 + [[1 << 30, 2]])
+
+    def test_messages_of_torch_are_figures(self):
+        check = self.checks(2)[1]
+        rows = check.rows(ended('{"kind": "all_reduce", "bytes": 1024, "us": 9.5, "bus_gb_per_s": 0.1}\n'))
+        self.assertEqual(rows[1].values, {"call_us": 9.5, "bus_gb_per_s": 0.1})
+        self.assertEqual(check.rows(ended("nothing"))[0].result, FAILED)
+        self.assertEqual(check.rows(ended("no NCCL", 1))[0].detail, "exit code 1: no NCCL")
+
+    def test_sizes_begin_at_a_kib_and_end_at_the_largest(self):
+        self.assertEqual(messages_by_torch.sizes(1 << 30), [1 << power for power in (10, 13, 16, 19, 22, 25, 28, 30)])
+        self.assertEqual((messages_by_torch.bus_factor("all_reduce", 4), messages_by_torch.bus_factor("all_gather", 4)),
+                         (1.5, 0.75))
 
     def test_messages_must_be_right_and_even(self):
-        check, = self.checks(2)
-        for last, result in (("nobody is slow, and all values arrived right", PASSED),
-                             ("rank 2 is slow, and all values arrived right", FAILED),
-                             ("nobody is slow, values of rank 1 arrived wrong", FAILED)):
+        check = self.checks(2)[0]
+        for last, verdict in (("nobody is slow, and all values arrived right", "passed"),
+                              ("slow: rank 2 on host", "mend: slow: rank 2 on host")):
             rows = check.rows(ended(MESSAGES + last))
-            self.assertEqual([row.result for row in rows], [result, PASSED, PASSED], last)
-        self.assertIn("NCCL", rows[0].verdict)
+            self.assertEqual([row.verdict for row in rows], [verdict, "passed", "passed"])
+        self.assertEqual(rows[0].result, FAILED)
         self.assertEqual(rows[1].values, {"latency_us": 10.5, "bus_gb_per_s": 200.0})
-        self.assertEqual(check.rows(ended("all values arrived right, nobody is slow"))[0].result, FAILED)
+        row, = check.rows(ended("error: a sum was wrong on rank 1 (1 instead of 3 at element 0)\nmpirun", 1))
+        self.assertEqual((row.result, row.verdict),
+                         (FAILED, "mend: NCCL or the network, values arrived wrong"))
+        self.assertIn("a sum was wrong on rank 1", row.detail)
+        self.assertEqual(check.rows(ended("nobody is slow, and all values arrived right"))[0].result, FAILED)
 
 
 class Kills(unittest.TestCase):
     def faults(self, names, was_killed=True, code=0, optimum=True):
         with tempfile.TemporaryDirectory() as folder:
             results_folder = pathlib.Path(folder)
-            lines = [{"type": "finished", "experiment": {"name": name}, "outcome": outcome} for name, outcome in names]
+            lines = [{"type": "finished", "experiment": {"name": name, "repetition": repetition[0] if repetition else 0},
+                      "outcome": outcome} for name, outcome, *repetition in names]
             text = "".join(json.dumps(line) + "\n" for line in lines) + '{"torn'
             (results_folder / "journal.jsonl").write_text(text, encoding="utf-8")
             if optimum:
@@ -202,6 +254,7 @@ class Kills(unittest.TestCase):
         self.assertEqual(self.faults(both, was_killed=False), ["it was over before the kill"])
         self.assertEqual(self.faults(both, code=1), ["exit code 1"])
         self.assertEqual(self.faults(both, optimum=False), ["no optimum"])
+        self.assertEqual(self.faults([*both, ("a", {}, 1)]), [])  # close ones are measured again
         self.assertEqual(self.faults([*both, ("a", {})]), ["a was measured 2 times"])
         self.assertEqual(self.faults([("a", {})]), ["1 experiments of 2"])
 

@@ -14,7 +14,8 @@ LATER = ("kernels", "host", "collectives", "steps", "frontier", "kills", "saniti
 def is_gone(pid):
     """Ended, if perhaps nobody has asked for its exit code."""
     try:
-        return (pathlib.Path("/proc") / str(pid) / "stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0] == "Z"
+        state = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0]
+        return state == "Z"
     except FileNotFoundError:
         return True
 
@@ -157,8 +158,8 @@ class Faults(Machine):
         self.only("tests")
 
         with tarfile.open(self.output.with_name("out.tar.gz")) as packed:
-            self.assertEqual(sorted(packed.getnames()), ["out", "out/checks.jsonl", "out/good_test.log", "out/report.md",
-                                                         "out/work"])
+            self.assertEqual(sorted(packed.getnames()), [
+                "out", "out/checks.jsonl", "out/good_test.log", "out/report.md", "out/work"])
 
     def test_keys_of_the_user_are_not_packed(self):
         self.variables = {SECRET: "hidden", "NCCL_DEBUG": "WARN"}
