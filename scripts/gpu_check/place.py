@@ -72,8 +72,8 @@ class Place:
 
     def environment(self, work):
         """That of a check. As scripts/tune.sh and a bundle's mpirun have it."""
-        variables = dict(os.environ, OMPI_MCA_rmaps_base_oversubscribe="1", GTEST_COLOR="no",
-                         OMPI_MCA_btl_vader_single_copy_mechanism="none", PYTHON=self.python)
+        variables = dict(os.environ, OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_hwloc_base_binding_policy="none",
+                         OMPI_MCA_btl_vader_single_copy_mechanism="none", GTEST_COLOR="no", PYTHON=self.python)
         if os.geteuid() == 0:
             variables.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
         if self.is_pretended:

@@ -2,6 +2,7 @@
 import datetime
 import json
 import os
+import sys
 import tarfile
 
 from rows import FAILED, NOT_RUN, PASSED
@@ -19,8 +20,8 @@ class Report:
         self.markdown = open(output / "report.md", "w", encoding="utf-8")
 
     def say(self, text):
-        print(text, flush=True)
         self.write(f"{text}\n")
+        tell(text)
 
     def write(self, text):
         self.markdown.write(text)
@@ -58,8 +59,16 @@ class Report:
             self.write(f"\n## {log.stem}\n\n{log.read_text(encoding='utf-8', errors='replace')}")
         self.markdown.close()
         os.close(self.lines)
-        print(f"all of it in one file: {pack(self.output)}", flush=True)
+        tell(f"all of it in one file: {pack(self.output)}")
         return failed == 0 and self.counts[PASSED] > 0
+
+
+def tell(text):
+    """On standard output, as long as somebody listens: a connection that is lost ends no check."""
+    try:
+        print(text, flush=True)
+    except OSError:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")
 
 
 def figure(item):

@@ -52,12 +52,12 @@ class Machine(unittest.TestCase):
         with open(self.root / "bin" / "tests" / "list", "a", encoding="utf-8") as listed:
             listed.write(f"{ranks} bin/tests/{name}\n")
 
-    def check(self, *options, code=0):
+    def check(self, *options, code=0, stdout=subprocess.PIPE):
         tools = f"{self.directory / 'tools'}:{pathlib.Path(sys.executable).parent}:/usr/bin:/bin"
         environment = dict(os.environ, DSTUNE_GPU_CHECK_ROOT=str(self.root), PATH=tools, **self.variables)
         done = subprocess.run([GPU_CHECK, *options, self.output], cwd=self.directory, env=environment,
-                              capture_output=True, text=True, timeout=120, check=False)
-        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+                              stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, code, f"{done.stdout}{done.stderr}")
         return done
 
     def only(self, group, *options, code=0):

@@ -152,6 +152,16 @@ class Faults(Machine):
         with tarfile.open(self.output.with_name("out.tar.gz")) as packed:
             self.assertIn("out/checks.jsonl", packed.getnames())
 
+    def test_a_lost_connection_ends_nothing(self):
+        self.gpu_test("first_test", PASSING)
+        self.gpu_test("second_test", PASSING)
+
+        with open("/dev/full", "wb") as nobody:
+            self.check("--only", "tests", stdout=nobody)
+
+        self.assertEqual(list(self.lines()), ["first_test", "second_test"])
+        self.assertTrue(self.output.with_name("out.tar.gz").is_file())
+
     def test_all_but_caches_is_packed(self):
         self.gpu_test("good_test", f"mkdir -p {self.output}/work/cache && : >{self.output}/work/cache/large; {PASSING}")
 
