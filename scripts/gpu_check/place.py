@@ -13,7 +13,7 @@ SCRIPTS = pathlib.Path(__file__).resolve().parent.parent
 DOUBLES = (("cuda_on_host.core.train.zero.equivalence_test", 1, "*OneParameterGroup/*Ranks1Accumulation1*"),
            ("cuda_on_host.core.train.zero.master_weights_test", 1, None),
            ("kernels.cuda_on_host.device_test", 1, "*Gemm*"),
-           ("kernels.cuda_on_host.shared_gpu_test", 4, "*CollectivesTest*"))
+           ("kernels.cuda_on_host.shared_gpu_test", 4, "*CollectivesTest.All*"))
 PRETENDED_GPUS = 4
 
 
