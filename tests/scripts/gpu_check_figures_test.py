@@ -219,8 +219,8 @@ class Kills(unittest.TestCase):
     def faults(self, names, was_killed=True, code=0, optimum=True):
         with tempfile.TemporaryDirectory() as folder:
             results_folder = pathlib.Path(folder)
-            lines = [{"type": "finished", "outcome": outcome,
-                      "experiment": {"name": name, "repetition": sum(repetition)}} for name, outcome, *repetition in names]
+            lines = [{"type": "finished", "experiment": {"name": name, "repetition": sum(more)}, "outcome": outcome}
+                     for name, outcome, *more in names]
             text = "".join(json.dumps(line) + "\n" for line in lines) + '{"torn'
             (results_folder / "journal.jsonl").write_text(text, encoding="utf-8")
             if optimum:
