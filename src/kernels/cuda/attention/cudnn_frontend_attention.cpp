@@ -127,10 +127,16 @@ std::array<const FusedPlan*, 2> dense_plans(const AttentionShape& shape, DType d
   return {plans.find(forward_of(op)), plans.find(backward_of(backward))};
 }
 
-// Where a pass was left to our own kernels, they would drop other probabilities than the other one.
-bool has_both_plans(const AttentionShape& shape, DType dtype) {
-  const auto plans = dense_plans(shape, dtype);
-  return plans[0] != nullptr && plans[1] != nullptr;
+/// Whether cuDNN computes both passes, and chooses what is dropped: by the plan of the operation's
+/// own forward, whichever pass asks, and that of a dense backward. Else our own kernels compute
+/// both, since they drop other probabilities.
+template <class Operation>
+bool drops_by_cudnn(const Operation& op) {
+  const FusedPlan* const forward = Plans::of_this_thread().find(forward_of(op));
+  if (forward == nullptr || static_cast<Bytes>(forward->workspace()) > op.workspace.size()) {
+    return false;
+  }
+  return dense_plans(op.shape, op.out.dtype)[1] != nullptr;
 }
 
 void set_philox(const AttentionShape& shape, std::int64_t* philox, cudaStream_t stream) {
@@ -143,7 +149,7 @@ std::string_view why_never_fused() { return {}; }
 
 bool fused_attention(const Attention& op, std::int64_t* philox, cudaStream_t stream) {
   if (!is_cudnns(op.shape, op.out.dtype)) return false;
-  if (op.shape.dropout > 0 && !has_both_plans(op.shape, op.out.dtype)) return false;
+  if (op.shape.dropout > 0 && !drops_by_cudnn(op)) return false;
   set_philox(op.shape, philox, stream);
   return Plans::of_this_thread().run(forward_of(op),
                                      {{kQ, op.q.matrix.data},
@@ -160,7 +166,7 @@ bool fused_attention_backward(const AttentionBackward& op, std::int64_t* philox,
                               cudaStream_t stream) {
   if (!is_cudnns(op.shape, op.out.dtype)) return false;
   const bool drops = op.shape.dropout > 0;
-  if (drops && !has_both_plans(op.shape, op.out.dtype)) return false;
+  if (drops && !drops_by_cudnn(op)) return false;
   set_philox(op.shape, philox, stream);
   const bool has_run =
       op.d_out.stride == op.out.stride && Plans::of_this_thread().run(backward_of(op),

@@ -9,8 +9,7 @@ namespace {
 
 void warn_once() {
   static const bool warned = [] {
-    log_warning(concat("attention is computed by kernels of our own, which take 1.5 to 2.3 times ",
-                       "as long as cuDNN's: ", why_never_fused()));
+    log_warning(concat("attention is computed by kernels of our own: ", why_never_fused()));
     return true;
   }();
   static_cast<void>(warned);

@@ -49,6 +49,13 @@ constexpr std::array kSlowdowns = {
              "2 times as long in forward and 3.4 times in backward on an H200"},
 };
 
+/// Not for the largest heads on GPUs with little shared memory.
+bool has_flash_backward(int compute_capability, const AttentionShape& shape) {
+  const bool is_small =
+      (compute_capability > 80 && compute_capability < 90) || compute_capability >= 120;
+  return !is_small || shape.head_size <= 192 || (shape.head_size > 224 && shape.dropout == 0);
+}
+
 }  // namespace
 
 AttentionKernel pytorch_attention(int compute_capability, const AttentionShape& shape,
@@ -61,7 +68,8 @@ AttentionKernel pytorch_attention(int compute_capability, const AttentionShape& 
   const int major = compute_capability / 10;
   if ((major == 9 || major == 10) && shape.head_size % 8 == 0) return AttentionKernel::cudnn;
   const bool is_masked = shape.window > 0 && shape.window < shape.sequence;
-  return is_masked ? AttentionKernel::efficient : AttentionKernel::flash;
+  return is_masked || !has_flash_backward(compute_capability, shape) ? AttentionKernel::efficient
+                                                                     : AttentionKernel::flash;
 }
 
 std::string about_stand_in(AttentionKernel theirs, AttentionKernel ours) {

@@ -63,7 +63,7 @@ class VirtualMemory final : public SegmentSource {
   VirtualMemory(int device, Most most);
 
   Segment make(Bytes size) override;
-  /// The streams must be done: CUDA waits here for those that are not.
+  /// The streams must be done with it: CUDA promises no more than that it mostly waits.
   void give_back(void* data, Bytes size) noexcept override;
 
   /// The sum of all segments.

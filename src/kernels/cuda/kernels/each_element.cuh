@@ -150,22 +150,25 @@ std::int64_t for_each_element(cudaStream_t stream, std::int64_t count, std::int6
   return start(std::integer_sequence<int, 1, 4>{});
 }
 
-/// The same, but a thread takes four elements one by one, each beside its neighbour's: so do
-/// PyTorch's kernels where an operand is not contiguous, or stands for many (elementwise_kernel in
-/// ATen/native/cuda/CUDALoops.cuh), and take longer for it than packs would.
-template <class F, class... Operands>
-void for_single_elements(cudaStream_t stream, std::int64_t count, const F& f,
-                         const Operands&... operands) {
-  constexpr int kPacks = 4;
-  launch(stream, cover(count, kElementThreads, kPacks),
-         each_element_kernel<1, kPacks, F, Operands...>, count, f, operands...);
-}
-
 /// The same, with as many blocks as cover the elements.
 template <class F, class... Operands>
 void for_each_element(cudaStream_t stream, std::int64_t count, const F& f,
                       const Operands&... operands) {
   for_each_element(stream, count, std::int64_t{0x7fffffff}, f, operands...);
+}
+
+/// The same, but a thread takes four elements one by one, two where the result has 4 bytes, each
+/// beside its neighbour's: so do PyTorch's kernels where an operand is not contiguous, or stands
+/// for many (gpu_kernel_impl_nocast in ATen/native/cuda/CUDALoops.cuh), and take longer for it than
+/// packs would.
+template <class F, class... Operands>
+void for_single_elements(cudaStream_t stream, std::int64_t count, const F& f,
+                         const Operands&... operands) {
+  constexpr bool is_wide =
+      (false || ... || (Operands::kWrites && sizeof(typename Operands::Element) >= 4));
+  constexpr int kPacks = is_wide ? 2 : 4;
+  launch(stream, cover(count, kElementThreads, kPacks),
+         each_element_kernel<1, kPacks, F, Operands...>, count, f, operands...);
 }
 
 }  // namespace dstune::cuda

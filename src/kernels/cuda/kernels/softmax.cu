@@ -1,5 +1,6 @@
-// Rows of up to 1024 columns are read once, a warp for each, as PyTorch's (softmax_warp_forward in
-// ATen/native/cuda/PersistentSoftmax.cuh); longer ones by a block, again from the caches.
+// Rows of up to 2048 columns are read once, a warp for each, as PyTorch 2.10's (host_softmax in
+// ATen/native/cuda/SoftMax.cu; earlier ones up to 1024); longer ones by a block, again from the
+// caches.
 #include <cassert>
 #include <cmath>
 
@@ -15,7 +16,7 @@ namespace {
 constexpr int kMostThreads = 1024;
 constexpr int kPerThread = 4;  // columns of a row, before a block becomes larger
 
-constexpr std::int64_t kMostOfWarp = 1024;  // columns
+constexpr std::int64_t kMostOfWarp = 2048;  // columns
 constexpr int kWarpsOfBlock = 4;
 
 /// @tparam kPerLane  columns that a lane keeps, each a warp apart

@@ -41,6 +41,12 @@ TEST(StandIn, OfPytorchIsTheMemoryEfficientKernelForWhatTheOthersCannot) {
   EXPECT_EQ(pytorch_attention(90, heads_of(64), DType::fp32), AttentionKernel::efficient);
   EXPECT_EQ(pytorch_attention(90, heads_of(264), DType::bf16), AttentionKernel::efficient);
   EXPECT_EQ(pytorch_attention(75, heads_of(64), DType::fp16), AttentionKernel::efficient);
+  EXPECT_EQ(pytorch_attention(89, heads_of(200), DType::bf16), AttentionKernel::efficient);
+  EXPECT_EQ(pytorch_attention(80, heads_of(200), DType::bf16), AttentionKernel::flash);
+  AttentionShape dropping = heads_of(256);
+  EXPECT_EQ(pytorch_attention(120, dropping, DType::bf16), AttentionKernel::flash);
+  dropping.dropout = 0.1;
+  EXPECT_EQ(pytorch_attention(120, dropping, DType::bf16), AttentionKernel::efficient);
 }
 
 TEST(StandIn, IsSaidWithWhatItCosts) {
