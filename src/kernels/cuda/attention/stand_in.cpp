@@ -1,7 +1,7 @@
 #include "kernels/cuda/attention/stand_in.hpp"
 
 #include <array>
-#include <set>
+#include <cstddef>
 #include <string_view>
 #include <utility>
 
@@ -85,6 +85,9 @@ std::string about_stand_in(AttentionKernel theirs, AttentionKernel ours) {
 
 namespace {
 
+constexpr std::size_t kKernels = 6;
+static_assert(static_cast<std::size_t>(AttentionKernel::plain) + 1 == kKernels);
+
 thread_local bool is_silent = false;
 
 }  // namespace
@@ -93,8 +96,10 @@ NoStandInIsSaid::NoStandInIsSaid() : before_(std::exchange(is_silent, true)) {}
 NoStandInIsSaid::~NoStandInIsSaid() { is_silent = before_; }
 
 void say_stand_in(AttentionKernel theirs, AttentionKernel ours) {
-  static thread_local auto* const said = new std::set<std::pair<AttentionKernel, AttentionKernel>>;
-  if (theirs == ours || is_silent || !said->insert({theirs, ours}).second) return;
+  if (theirs == ours || is_silent) return;
+  static thread_local std::array<std::array<bool, kKernels>, kKernels> said{};
+  bool& is_said = said[static_cast<std::size_t>(theirs)][static_cast<std::size_t>(ours)];
+  if (std::exchange(is_said, true)) return;
   log_warning(about_stand_in(theirs, ours));
 }
 
