@@ -8,8 +8,12 @@ prints a line of JSON for each kind and size.
 """
 import json
 import os
+import pathlib
 import sys
 import time
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "calibration"))
+from collectives import bus_factor  # noqa: E402 (its folder is known only now)
 
 SMALLEST, FACTOR, LARGE = 1 << 10, 8, 1 << 26
 CALLS, LARGE_CALLS, WARM_UP = 20, 5, 3
@@ -21,10 +25,6 @@ def sizes(largest):
         found.append(size)
         size *= FACTOR
     return [*found, largest]
-
-
-def bus_factor(kind, ranks):
-    return (2 if kind == "all_reduce" else 1) * (ranks - 1) / ranks
 
 
 class Messages:

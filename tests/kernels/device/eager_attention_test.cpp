@@ -156,7 +156,7 @@ void EagerAttentionTest::expect_softmax(std::int64_t rows, std::int64_t columns,
 }
 
 TEST_P(EagerAttentionTest, SoftmaxAndItsGradient) {
-  for (const std::int64_t columns : {1, 7, 33, 1030}) {
+  for (const std::int64_t columns : {1, 7, 33, 129, 1030, 2048, 2049}) {
     for (const DType dtype : kDTypes) expect_softmax(3, columns, dtype, dtype);
   }
   expect_softmax(3, 33, DType::fp16, DType::fp32);
