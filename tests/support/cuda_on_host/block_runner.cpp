@@ -45,7 +45,8 @@ void BlockRunner::run_grid(dim3 grid, dim3 block, const std::function<void()>& t
   gridDim = grid;
   blockDim = block;
   runner = this;
-  for (const unsigned i : in_order(grid.x * grid.y * grid.z)) {
+  order_ = current_order();
+  for (const unsigned i : in_order(grid.x * grid.y * grid.z, order_)) {
     blockIdx = {i % grid.x, i / grid.x % grid.y, i / grid.x / grid.y};
     run_block();
   }
@@ -59,7 +60,7 @@ void BlockRunner::run_block() {
 
 void BlockRunner::start_block() {
   begun_ = 0;
-  order_ = in_order(threads_);
+  in_turn_ = in_order(threads_, order_);
   live_ = threads_;
   for (unsigned first = 0; first < threads_; first += kLanes) {
     const unsigned lanes = std::min(kLanes, threads_ - first);
@@ -96,7 +97,7 @@ void BlockRunner::fiber_main() {
 
 void BlockRunner::run_new_threads() {
   while (begun_ < threads_) {
-    const unsigned thread = order_[begun_++];
+    const unsigned thread = in_turn_[begun_++];
     running_->thread = thread;
     running_->index = index_of(thread);
     threadIdx = running_->index;
@@ -128,7 +129,7 @@ void BlockRunner::switch_to(Fiber& next) {
 
 /// Whoever can go on: a thread whose wait is over, or the block's caller if all threads ended.
 BlockRunner::Fiber& BlockRunner::next_fiber() {
-  const unsigned thread = take_in_order(ready_, running_->thread, threads_);
+  const unsigned thread = take_in_order(ready_, running_->thread, threads_, order_);
   if (thread < kMaxThreads) return *fiber_of_[thread];
   if (live_ == 0) return main_;
   fail("its threads wait for one another for ever: " + std::to_string(at_barrier_) + " of " +

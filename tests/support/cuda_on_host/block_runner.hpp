@@ -10,6 +10,7 @@
 
 #include <boost/context/fiber.hpp>
 
+#include "tests/support/cuda_on_host/control.hpp"
 #include "tests/support/cuda_on_host/include/vector_types.h"
 #include "tests/support/cuda_on_host/thread_set.hpp"
 #include "tests/support/cuda_on_host/warp_meetings.hpp"
@@ -64,7 +65,8 @@ class BlockRunner {
   dim3 shape_;
   unsigned threads_ = 0;  ///< of a block
   unsigned begun_ = 0;
-  std::vector<unsigned> order_;  ///< of the threads
+  Order order_ = Order::ascending;
+  std::vector<unsigned> in_turn_;  ///< the threads
   unsigned live_ = 0;
   unsigned at_barrier_ = 0;
   int votes_ = 0;

@@ -28,9 +28,9 @@ int block_barrier(bool predicate) { return BlockRunner::current().block_barrier(
 
 int live_threads() { return BlockRunner::current().live_threads(); }
 
-int lane_id() { return static_cast<int>(BlockRunner::current().lane()); }
+CUDA_ON_HOST_UNSEEN int lane_id() { return static_cast<int>(BlockRunner::current().lane()); }
 
-std::uint64_t warp_shuffle(unsigned mask, std::uint64_t value, int source) {
+CUDA_ON_HOST_UNSEEN std::uint64_t warp_shuffle(unsigned mask, std::uint64_t value, int source) {
   BlockRunner& runner = BlockRunner::current();
   Meeting& meeting = runner.meet(mask, value);
   if (source < 0 || source >= 32 || (meeting.arrived >> source & 1U) == 0) {
@@ -42,7 +42,7 @@ std::uint64_t warp_shuffle(unsigned mask, std::uint64_t value, int source) {
   return result;
 }
 
-unsigned warp_ballot(unsigned mask, bool predicate) {
+CUDA_ON_HOST_UNSEEN unsigned warp_ballot(unsigned mask, bool predicate) {
   BlockRunner& runner = BlockRunner::current();
   Meeting& meeting = runner.meet(mask, predicate ? 1 : 0);
   unsigned votes = 0;

@@ -22,7 +22,7 @@ Order order_of_environment() {
   misuse("CUDA_ON_HOST_ORDER is " + order + ": ascending, descending, shuffled");
 }
 
-std::atomic<Order>& current_order() {
+std::atomic<Order>& order_of_kernels() {
   static std::atomic<Order> order = order_of_environment();
   return order;
 }
@@ -34,12 +34,13 @@ std::mt19937& random_of_this_thread() {
 
 }  // namespace
 
-void begin_in(Order order) { current_order() = order; }
+void begin_in(Order order) { order_of_kernels() = order; }
 
-std::vector<unsigned> in_order(unsigned count) {
+Order current_order() { return order_of_kernels(); }
+
+std::vector<unsigned> in_order(unsigned count, Order order) {
   std::vector<unsigned> numbers(count);
   std::iota(numbers.begin(), numbers.end(), 0U);
-  const Order order = current_order();
   if (order == Order::descending) std::reverse(numbers.begin(), numbers.end());
   if (order == Order::shuffled) {
     std::shuffle(numbers.begin(), numbers.end(), random_of_this_thread());
@@ -47,8 +48,7 @@ std::vector<unsigned> in_order(unsigned count) {
   return numbers;
 }
 
-unsigned take_in_order(ThreadSet& ready, unsigned running, unsigned threads) {
-  const Order order = current_order();
+unsigned take_in_order(ThreadSet& ready, unsigned running, unsigned threads, Order order) {
   if (order == Order::descending) return ready.take_before(running);
   if (order == Order::ascending) return ready.take_from(running);
   return ready.take_from(static_cast<unsigned>(random_of_this_thread()() % threads));
