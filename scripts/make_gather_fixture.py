@@ -39,6 +39,7 @@ from torch.utils.checkpoint import checkpoint
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "scripts/calibration"))
 from gathers import GatherCounter  # noqa: E402: it is beside the calibration's
+from hooks import HookCounter  # noqa: E402
 
 RANKS = 2
 PART = ROOT / "tests/data/lora_gathers.part"
@@ -213,7 +214,7 @@ def measure(row, counter):
         gc.collect()
         counter.take_peak()
         phase[0] = "forward"
-        with GatherCounter(engine.module.parameters()) as gathered:
+        with GatherCounter(engine.module.parameters()) as gathered, HookCounter(engine.optimizer) as hooks:
             loss = engine(input_ids=tokens, labels=tokens).loss
             phase[0] = "backward"
             engine.backward(loss)
@@ -225,7 +226,8 @@ def measure(row, counter):
     release = dict(deepspeed=deepspeed.__version__.strip(), zero_init=False) if knobs == "older" else {}
     return dict(model=family, **release, **tuning, activation_checkpointing=checkpointing, precision=precision,
                 zero_optimization=zero, **{name: sent.get(name, [0, 0]) for name in ("forward", "backward", "update")},
-                gathered_tensors=gathered.tensors, peak=max(peaks[0], min(peaks[1:])) - before)
+                gathered_tensors=gathered.tensors, module_hooks=list(hooks.calls.values()),
+                peak=max(peaks[0], min(peaks[1:])) - before)
 
 
 def import_all(counter):

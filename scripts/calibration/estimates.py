@@ -14,6 +14,7 @@ import products
 from collectives import LARGE, LARGE_ABOVE, bus_factor
 from fitting import EVENTS
 from gathers import GATHERED
+from hooks import HOOK
 
 GOOD = 0.15  # of a number: how far it may be off
 SETTLED = 0.05  # of a number: what its rounds leave open, beside what the model cannot explain
@@ -33,7 +34,7 @@ class Design:
     counts: by event; calls: [(kind, bytes)] of those that are waited for at once; pipelined: how many others.
     On a GPU (not is_cpu) collectives hide behind the host code of such small steps: none is taken away, and a
     call is a `collective` like any other. eager_counts: those of plain steps by model, if they were measured.
-    has_gathered: a tensor that stage 3 gathers is an event; else `module_hook` has what it takes, too.
+    has_gathered: a tensor that stage 3 gathers is an event; else `sub_module_hook` has what it takes, too.
     """
 
     def __init__(self, counts, calls, pipelined, ranks, is_cpu=True, eager_counts=None, has_gathered=False):
@@ -101,13 +102,13 @@ def told_apart(rounds, design):
 
     Both have to be there whenever a module is fetched that was released, so that the steps' times say their sum well
     and each by itself only where gathers differ enough beside all else that does. The standard errors say whether: of
-    two numbers that are not told apart both are large. Then `module_hook` has the sum.
+    two numbers that are not told apart both are large. Then `sub_module_hook` has the sum.
     """
     wider = design.with_gathered()
     measured = samples(rounds, wider, lines(rounds))
     found = fitting.fit(measured, wider.terms)
     errors = fitting.errors_of(found, measured, wider.terms)
-    return wider if all(found[event] > TOLD_APART * errors[event] for event in (GATHERED, "module_hook")) else design
+    return wider if all(found[event] > TOLD_APART * errors[event] for event in (GATHERED, HOOK)) else design
 
 
 def numbers(rounds, design):

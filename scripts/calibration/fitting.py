@@ -5,7 +5,9 @@ Needs nothing but the standard library.
 import random
 import statistics
 
-EVENTS = ("gradient_hook", "module_hook", "collective", "optimizer_tensor", "synchronization")
+from hooks import HOOK
+
+EVENTS = ("gradient_hook", HOOK, "collective", "optimizer_tensor", "synchronization")
 
 
 def solve(matrix, vector):

@@ -11,6 +11,7 @@ import time
 from collectives import Recorder
 from fitting import EVENTS
 from gathers import GATHERED, GatherCounter
+from hooks import HOOK, HookCounter
 
 HIDDEN, HEADS, VOCABULARY, SEQUENCE = 32, 4, 64, 8
 LARGE, SMALL = 1_000_000, 5_000  # reduce_bucket_size, elements: one bucket, and about four a block
@@ -45,9 +46,12 @@ def title(case):
             f"buckets of {case.bucket}{gathers}")
 
 
-def host_events(case, shape, collectives, owned_tensors, gathered=0):
-    """The events of one optimizer step in fp32, as dstune-mpi's ledger counts them."""
-    steps, tensors, modules = case.accumulation, shape["tensors"], shape["modules"]
+def host_events(case, tensors, collectives, owned_tensors, hooks=0, gathered=0):
+    """The events of one optimizer step in fp32, as dstune-mpi's ledger counts them.
+
+    hooks, gathered: as HookCounter and GatherCounter find them.
+    """
+    steps = case.accumulation
     counts = dict.fromkeys((*EVENTS, GATHERED), 0)
     counts["collective"] = collectives
     counts["optimizer_tensor"] = owned_tensors
@@ -58,15 +62,13 @@ def host_events(case, shape, collectives, owned_tensors, gathered=0):
         counts["gradient_hook"] = steps * tensors
     if case.stage == 3:
         counts[GATHERED] = gathered
-        # Modules with parameters, the tied head too; what a container's hooks cost and what a
-        # module waits for is in it. No hook ends the backward of the two embeddings.
-        counts["module_hook"] = steps * (4 * modules - 2)
+        counts[HOOK] = hooks
         counts["synchronization"] += steps  # the end of every backward
     return counts
 
 
 def make_model(transformers, layers, attention=None):
-    """Hugging Face's GPT-2: 13 modules a block, 6 of them with parameters, and a tied head.
+    """Hugging Face's GPT-2: 12 modules called in a block, 6 of them with parameters, and a tied head.
 
     The real one, since every module called has hooks, and which are called is transformers' to say. attention: how
     transformers computes it ("sdpa", "eager"); None: as it would.
@@ -93,20 +95,20 @@ class Step:
     def __init__(self, bench, case):
         self.bench, self.case = bench, case
         model = make_model(bench.transformers, case.layers)
-        shape = dict(tensors=len(list(model.parameters())),
-                     modules=sum(1 for module in model.modules() if module._parameters))
+        tensors = len(list(model.parameters()))
         optimizer = bench.torch.optim.AdamW(model.parameters(), lr=1e-4)
         self.engine, *_ = bench.deepspeed.initialize(model=model, optimizer=optimizer,
                                                      config=deepspeed_config(case))
         for _ in range(2):  # stage 3 records its first steps
             self.run()
-        with Recorder(bench.deepspeed.comm.comm.cdb) as recorder, GatherCounter(model.parameters()) as gathered:
+        gathered, hooks = GatherCounter(model.parameters()), HookCounter(self.engine.optimizer)
+        with Recorder(bench.deepspeed.comm.comm.cdb) as recorder, gathered, hooks:
             self.run()
         self.calls, self.pipelined = recorder.alone(), recorder.pipelined()
-        owned = shape["tensors"]
+        owned = tensors
         if case.stage in (1, 2):
             owned = sum(len(group) for group in self.engine.optimizer.params_in_partition)
-        self.counts = host_events(case, shape, len(recorder.calls), owned, gathered.tensors)
+        self.counts = host_events(case, tensors, len(recorder.calls), owned, hooks.total, gathered.tensors)
 
     def run(self):
         for _ in range(self.case.accumulation):

@@ -10,9 +10,9 @@ from support import PROGRAM, ProgramTest, outcomes, tiny
 
 LATENCY = 0.004  # seconds, of the library that a profile is of
 
-PROFILE = {"gradient_hook_us": 1, "module_hook_us": 2, "collective_us": 3, "optimizer_tensor_us": 4,
+PROFILE = {"gradient_hook_us": 1, "sub_module_hook_us": 2, "collective_us": 3, "optimizer_tensor_us": 4,
            "synchronization_us": 5,
-           "uncertainty": {"gradient_hook_us": 1, "module_hook_us": 1, "collective_us": 1,
+           "uncertainty": {"gradient_hook_us": 1, "sub_module_hook_us": 1, "collective_us": 1,
                            "optimizer_tensor_us": 1, "synchronization_us": 1},
            "collectives": {"all_reduce": {"fp32": {
                "latency_us": LATENCY * 1e6, "latency_uncertainty_us": 10,

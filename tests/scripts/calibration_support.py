@@ -12,16 +12,17 @@ import fitting
 import steps
 from gathers import GATHERED
 
-COST = dict(gradient_hook=27e-6, module_hook=134e-6, collective=67e-6, optimizer_tensor=48e-6,
+COST = dict(gradient_hook=27e-6, sub_module_hook=134e-6, collective=67e-6, optimizer_tensor=48e-6,
             synchronization=113e-6)
 BEYOND = dict(all_gather=240e-6, reduce_scatter=480e-6, pipelined_collective=90e-6)
 LATENCY, BUS_BANDWIDTH = 300e-6, 0.5e9
 
 
 def case_counts(case, collectives_of_case):
-    shape = dict(tensors=12 * case.layers + 4, modules=6 * case.layers + 4)
-    owned = shape["tensors"] // 2 if case.stage in (1, 2) else shape["tensors"]
-    return steps.host_events(case, shape, collectives_of_case, owned, gathered_of(case))
+    tensors = 12 * case.layers + 4
+    hooks = case.accumulation * (48 * case.layers + 24)
+    owned = tensors // 2 if case.stage in (1, 2) else tensors
+    return steps.host_events(case, tensors, collectives_of_case, owned, hooks, gathered_of(case))
 
 
 def gathered_of(case):

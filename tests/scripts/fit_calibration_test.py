@@ -13,6 +13,7 @@ import estimates
 import fitting
 import steps
 from gathers import GATHERED, GatherCounter
+from hooks import HOOK
 
 ROOT = pathlib.Path(os.environ["DSTUNE_SOURCE_DIR"])
 
@@ -42,7 +43,7 @@ class LeastSquares(unittest.TestCase):
     def test_events_that_never_happened_cost_nothing(self):
         cost = fitting.fit([(dict(gradient_hook=10), 1e-3)])
 
-        self.assertEqual(cost["module_hook"], 0)
+        self.assertEqual(cost[HOOK], 0)
 
     def test_steps_faster_than_without_deepspeed_are_left_out(self):
         cost = fitting.fit([(dict(gradient_hook=10), 1e-3), (dict(gradient_hook=10), -1e-3)])
@@ -63,7 +64,7 @@ class LeastSquares(unittest.TestCase):
 
         errors = fitting.errors_of(fitting.fit(samples), samples)
 
-        self.assertEqual([errors[event] for event in ("gradient_hook", "collective", "module_hook")],
+        self.assertEqual([errors[event] for event in ("gradient_hook", "collective", HOOK)],
                          [float("inf")] * 3)
 
 
@@ -120,7 +121,7 @@ class ToldApart(unittest.TestCase):
         estimate = estimates.Estimate(rounds(noise=0.02, gathered_tensor=200e-6), design(), resamples=20)
 
         self.assertIn(GATHERED, estimate.design.events)
-        for event, expected in ((GATHERED, 200e-6), ("module_hook", COST["module_hook"])):
+        for event, expected in ((GATHERED, 200e-6), (HOOK, COST[HOOK])):
             self.assertAlmostEqual(estimate.numbers[event], expected, delta=4 * estimate.doubt[event], msg=event)
         profile = estimates.profile(estimate, {}, {})
         self.assertGreater(profile["gathered_tensor_us"], 100)
@@ -137,7 +138,7 @@ class ToldApart(unittest.TestCase):
         self.assertNotIn("gathered_tensor_us", estimates.profile(estimate, {}, {}))
 
     def test_where_tensors_take_all_and_hooks_nothing_they_are_not(self):
-        estimate = estimates.Estimate(rounds(noise=0.02, module_hook=0.0, gathered_tensor=200e-6), design(),
+        estimate = estimates.Estimate(rounds(noise=0.02, sub_module_hook=0.0, gathered_tensor=200e-6), design(),
                                       resamples=2)
 
         self.assertNotIn(GATHERED, estimate.design.events)
@@ -164,12 +165,12 @@ class OfAnH200(unittest.TestCase):
         return estimates.Estimate([{"steps": seconds}], setting, resamples=2)
 
     def test_gathered_tensors_explain_part_of_what_hooks_did(self):
-        for machine, (hook, alone, gathered, error, before) in enumerate(((361, 284, 214, 0.041, 0.101),
-                                                                          (456, 381, 191, 0.063, 0.080))):
+        for machine, (hook, alone, gathered, error, before) in enumerate(((185, 146, 214, 0.043, 0.101),
+                                                                          (234, 196, 191, 0.063, 0.086))):
             earlier, now = self.estimate(machine, without=(GATHERED,)), self.estimate(machine)
 
-            self.assertAlmostEqual(earlier.numbers["module_hook"] * 1e6, hook, delta=1)
-            self.assertAlmostEqual(now.numbers["module_hook"] * 1e6, alone, delta=1)
+            self.assertAlmostEqual(earlier.numbers[HOOK] * 1e6, hook, delta=1)
+            self.assertAlmostEqual(now.numbers[HOOK] * 1e6, alone, delta=1)
             self.assertAlmostEqual(now.numbers[GATHERED] * 1e6, gathered, delta=1)
             self.assertAlmostEqual(statistics.median(earlier.errors()), before, delta=0.001)
             self.assertAlmostEqual(statistics.median(now.errors()), error, delta=0.001)
@@ -188,7 +189,7 @@ class OfAnH200(unittest.TestCase):
 class Events(unittest.TestCase):
     def events(self, stage):
         case = steps.Case(stage, 8, 4, steps.LARGE, None)
-        return steps.host_events(case, dict(tensors=100, modules=50), 7, 100, gathered=30)
+        return steps.host_events(case, 100, 7, 100, hooks=800, gathered=30)
 
     def test_only_stage_3_gathers_tensors_for_modules(self):
         self.assertEqual([self.events(stage)[GATHERED] for stage in range(4)], [0, 0, 0, 30])
@@ -197,7 +198,7 @@ class Events(unittest.TestCase):
         self.assertEqual([self.events(stage)["gradient_hook"] for stage in range(4)], [0, 100, 400, 400])
 
     def test_only_stage_3_has_module_hooks(self):
-        self.assertEqual([self.events(stage)["module_hook"] for stage in range(4)], [0, 0, 0, 4 * (4 * 50 - 2)])
+        self.assertEqual([self.events(stage)[HOOK] for stage in range(4)], [0, 0, 0, 800])
 
     def test_stage_3_waits_after_every_backward_too(self):
         self.assertEqual([self.events(stage)["synchronization"] for stage in range(4)], [8, 8, 8, 12])

@@ -18,9 +18,9 @@ namespace dstune {
 
 /// A place in the step at which the training's host code spends time of its own.
 enum class HostEvent {
-  gradient_hook,  ///< ZeRO's handling of one gradient: stage 1 at the boundary, 2 and 3 always
-  module_hook,    ///< stage 3: before and after each module with parameters, forward and backward
-  collective,     ///< launch of a collective, but for pipelined ones
+  gradient_hook,    ///< ZeRO's handling of one gradient: stage 1 at the boundary, 2 and 3 always
+  sub_module_hook,  ///< stage 3: before or after a module's forward or backward, whatever it has
+  collective,       ///< launch of a collective, but for pipelined ones
   optimizer_tensor,      ///< one tensor, or this rank's part of it, in the optimizer step
   synchronization,       ///< a wait of the timer or at the end of backward, beside the waiting
   pipelined_collective,  ///< one of several that begin before any is waited for (PipelinedCalls):
@@ -39,13 +39,20 @@ constexpr std::size_t kHostEvents = 10;
 constexpr bool is_of_pytorch(HostEvent event) { return event >= HostEvent::operator_forward; }
 
 /// Whether a profile may lack the event: earlier ones do, and where a calibration cannot tell
-/// gathered_tensor from module_hook, the latter has both.
+/// gathered_tensor from sub_module_hook, the latter has both.
 constexpr bool is_optional(HostEvent event) {
   return event == HostEvent::pipelined_collective || event == HostEvent::gathered_tensor ||
          is_of_pytorch(event);
 }
 
 std::string_view name_of(HostEvent event);
+
+/// Earlier versions counted the hooks of modules with parameters alone, as "module_hook", whose time
+/// had those of containers and activations in it.
+constexpr std::string_view kEarlierHook = "module_hook";
+/// So many hooks for each of those: 48 L + 24 for 24 L + 14 in a GPT-2 of L layers (2 and 6), with
+/// which profiles are calibrated.
+constexpr double kHooksPerEarlier = 1.97;
 
 /// The time that the library of the training takes for a collective: `latency` + wire_bytes() /
 /// `bus_bytes_per_s`. The latter is nccl-tests' bus bandwidth, so that it holds for other numbers

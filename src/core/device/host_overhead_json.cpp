@@ -130,8 +130,11 @@ std::array<Seconds, kHostEvents> events_from(const json::object& object) {
   std::array<Seconds, kHostEvents> values{};
   for (std::size_t i = 0; i < kHostEvents; ++i) {
     const auto event = static_cast<HostEvent>(i);
-    if (is_optional(event) && !object.contains(name_of(event))) continue;
-    values[i] = object.at(name_of(event)).to_number<double>();
+    const bool is_there = object.contains(name_of(event));
+    if (is_optional(event) && !is_there) continue;
+    values[i] = event == HostEvent::sub_module_hook && !is_there
+                    ? object.at(kEarlierHook).to_number<double>() / kHooksPerEarlier
+                    : object.at(name_of(event)).to_number<double>();
   }
   return values;
 }

@@ -68,6 +68,22 @@ TEST(HostOverhead, OfEarlierJournalsPaysPipelinedCollectivesInFull) {
                    60e-6 + 3e-4);
 }
 
+TEST(HostOverhead, OfEarlierJournalsHasFewerAndDearerHooks) {
+  HostOverhead own = measured_profile();
+  own.uncertainty.fill(1e-6);
+  json::object earlier = to_json(own);
+  earlier.erase(name_of(HostEvent::sub_module_hook));
+  earlier[kEarlierHook] = 1.97e-3;
+  json::object& uncertainty = earlier.at("uncertainty").as_object();
+  uncertainty.erase(name_of(HostEvent::sub_module_hook));
+  uncertainty[kEarlierHook] = 1.97e-4;
+
+  const HostOverhead read = host_overhead_from_json(earlier);
+
+  EXPECT_DOUBLE_EQ(read.at(HostEvent::sub_module_hook), 1e-3);
+  EXPECT_DOUBLE_EQ(read.uncertainty_of(HostEvent::sub_module_hook), 1e-4);
+}
+
 // What hooks cost in those versions holds it.
 TEST(HostOverhead, OfEarlierJournalsHasNoTimeForGatheredTensors) {
   HostOverhead own = measured_profile();
@@ -153,7 +169,7 @@ TEST(HostOverhead, OfAPresetHasATimeForEveryEventButOne) {
   for (const auto name : {kCudaOverhead, kGlooOverhead}) {
     HostOverhead overhead = preset(name);
     EXPECT_EQ(overhead.at(HostEvent::gathered_tensor), 0);
-    overhead.at(HostEvent::gathered_tensor) = overhead.at(HostEvent::module_hook);
+    overhead.at(HostEvent::gathered_tensor) = overhead.at(HostEvent::sub_module_hook);
     for (const Seconds time : overhead.seconds) {
       EXPECT_GT(time, 1e-6);
       EXPECT_LT(time, 1e-2);
@@ -165,7 +181,7 @@ TEST(HostOverhead, OfGlooIsWhatTwoRanksOfDeepSpeedTook) {
   const HostOverhead overhead = preset(kGlooOverhead);
 
   EXPECT_DOUBLE_EQ(overhead.at(HostEvent::gradient_hook), 160e-6);
-  EXPECT_DOUBLE_EQ(overhead.at(HostEvent::module_hook), 450e-6);
+  EXPECT_DOUBLE_EQ(overhead.at(HostEvent::sub_module_hook), 450e-6 / kHooksPerEarlier);
   EXPECT_DOUBLE_EQ(overhead.at(HostEvent::collective), 3e-3);
   EXPECT_DOUBLE_EQ(overhead.at(HostEvent::optimizer_tensor), 200e-6);
   EXPECT_DOUBLE_EQ(overhead.at(HostEvent::pipelined_collective), 600e-6);

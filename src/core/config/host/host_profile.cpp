@@ -34,6 +34,8 @@ const json::value* find(const json::value& tree, const std::string& pointer) {
   return tree.find_pointer(pointer, none);
 }
 
+constexpr auto kHook = static_cast<std::size_t>(HostEvent::sub_module_hook);
+
 class ProfileReader {
  public:
   ProfileReader(const json::value& file, Problems& problems)
@@ -75,9 +77,20 @@ class ProfileReader {
     for (std::size_t i = 0; i < kHostEvents; ++i) {
       const auto event = static_cast<HostEvent>(i);
       if (!knows(event)) continue;
+      if (i == kHook && has_earlier_hooks(pointer)) {
+        const std::string place = child(pointer, kEarlierEventRules[0].key);
+        seconds[i] = kMicro * number(place, kAMicrosecond) / kHooksPerEarlier;
+        continue;
+      }
       seconds[i] = kMicro * number(child(pointer, kEventRules[i].key), kAMicrosecond);
     }
     return seconds;
+  }
+
+  /// Whether hooks were counted as earlier calibrations did.
+  bool has_earlier_hooks(const std::string& pointer) const {
+    return find(file_, child(pointer, kEventRules[kHook].key)) == nullptr &&
+           find(file_, child(pointer, kEarlierEventRules[0].key)) != nullptr;
   }
 
   /// Whether the profile has the event.

@@ -18,13 +18,18 @@ inline constexpr double kFastest = 1e6;         // a petabyte per second
 
 // The rules stand in the order of HostEvent.
 inline constexpr KeyRule kEventRules[] = {
-    within("gradient_hook_us", 0, kLongest),     within("module_hook_us", 0, kLongest),
+    within("gradient_hook_us", 0, kLongest),     within("sub_module_hook_us", 0, kLongest),
     within("collective_us", 0, kLongest),        within("optimizer_tensor_us", 0, kLongest),
     within("synchronization_us", 0, kLongest),   within("pipelined_collective_us", 0, kLongest),
     within("gathered_tensor_us", 0, kLongest),   within("operator_forward_us", 0, kLongest),
     within("operator_backward_us", 0, kLongest), within("module_call_us", 0, kLongest),
 };
-inline constexpr Section kEvents{.rules = kEventRules};
+
+/// In the place of sub_module_hook_us, of earlier calibrations: kEarlierHook.
+inline constexpr KeyRule kEarlierEventRules[] = {within("module_hook_us", 0, kLongest)};
+
+inline constexpr auto kAllEventRules = extended(std::to_array(kEventRules), kEarlierEventRules);
+inline constexpr Section kEvents{.rules = kAllEventRules};
 
 inline constexpr std::string_view kLatency = "latency_us";
 inline constexpr std::string_view kLatencyUncertainty = "latency_uncertainty_us";
@@ -159,7 +164,7 @@ inline constexpr KeyRule kMoreRules[] = {
     object("measured_on", kMeasuredOn),
     any("about"),
 };
-inline constexpr auto kProfileRules = extended(std::to_array(kEventRules), kMoreRules);
+inline constexpr auto kProfileRules = extended(kAllEventRules, kMoreRules);
 inline constexpr Section kProfile{.rules = kProfileRules};
 
 }  // namespace dstune::profile_rules

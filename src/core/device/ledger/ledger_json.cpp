@@ -26,6 +26,12 @@ constexpr std::array<std::string_view, kStreams> kStreamNames = {"compute", "red
                                                                  "communication"};
 constexpr std::string_view kWhere = "ledger";
 
+/// Earlier journals have fewer hooks, of as much time.
+HostEvent read_host_event(const json::object& line) {
+  if (line.at("event").as_string() == kEarlierHook) return HostEvent::sub_module_hook;
+  return read_enum<HostEvent>(line, "event", kHostEvents, kWhere);
+}
+
 template <class Number>
 Number read(const json::object& object, std::string_view key) {
   return object.at(key).to_number<Number>();
@@ -150,7 +156,7 @@ Ledger Ledger::from_json(const json::object& object) {
                         read<std::uint64_t>(line, "calls"), read<Bytes>(line, "bytes")};
   });
   ledger.host_ = read_lines(object, "host", [](const json::object& line) {
-    return HostLine{read_enum<HostEvent>(line, "event", kHostEvents, kWhere),
+    return HostLine{read_host_event(line),
                     read<std::uint64_t>(line, "calls"), read<double>(line, "time_s"),
                     line.contains("idle_s") ? read<double>(line, "idle_s") : 0};
   });

@@ -55,7 +55,7 @@ Remedy larger_micro_batch(const Experiment& experiment, const Measured& measured
   const std::int64_t factor = smallest_divisor(step.accumulation_steps);
   const Seconds of_micro_steps =
       time_of(measured, {HostEvent::operator_forward, HostEvent::operator_backward,
-                         HostEvent::module_call, HostEvent::module_hook, HostEvent::gathered_tensor,
+                         HostEvent::module_call, HostEvent::sub_module_hook, HostEvent::gathered_tensor,
                          HostEvent::gradient_hook, HostEvent::collective});
   return {concat("micro-batch ", factor * step.micro_batch, ", accumulation ",
                  step.accumulation_steps / factor, ": the same batch"),
@@ -81,7 +81,7 @@ std::string host_bound_text(const Experiment& experiment, const Measured& measur
        time_of(measured, {HostEvent::operator_forward, HostEvent::operator_backward,
                           HostEvent::module_call})});
   add({"half as many modules",
-       time_of(measured, {HostEvent::module_call, HostEvent::module_hook}) / 2});
+       time_of(measured, {HostEvent::module_call, HostEvent::sub_module_hook}) / 2});
   return concat("\nBound by the host: ", fixed(waits * 1e3, 2), " ms of the step, ", percent(waits),
                 " %, ",
                 is_on_cpu(experiment) ? "are the training's host code"

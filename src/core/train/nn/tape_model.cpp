@@ -5,7 +5,15 @@ namespace dstune::nn {
 void TapeModel::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) {
   context_.seed = seed;
   tape_.emplace(context_, hooks);
-  loss_node_ = run(*tape_, {tokens, seed, loss}).node;
+  loss_node_ = run_wrapped(*tape_, {tokens, seed, loss}).node;
+}
+
+// PEFT's PeftModel and LoraModel are modules, whose hooks run; the model's own forward is called as
+// a function. The root stands for both of them.
+Value TapeModel::run_wrapped(Tape& on, const StepInput& input) {
+  constexpr std::size_t kRoot = 0;
+  const auto body = [&] { return run(on, input); };
+  return is_wrapped_ ? run_module(on, kRoot, body) : body();
 }
 
 void TapeModel::backward(ModuleHooks& /*hooks*/, double factor) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "core/model/model_parameters.hpp"
 #include "core/train/model.hpp"
 #include "core/train/tape/modules.hpp"
 
@@ -21,7 +22,8 @@ struct StepInput {
 
 class TapeModel : public Model {
  public:
-  TapeModel(const MicroBatch& batch, Device& device) : context_(batch, device) {}
+  TapeModel(const ModelNames& names, const MicroBatch& batch, Device& device)
+      : context_(batch, device), is_wrapped_(names.lora().rank > 0) {}
 
   void set_lengths(const RowLengths& lengths) override { context_.take(lengths); }
   void forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) final;
@@ -37,6 +39,9 @@ class TapeModel : public Model {
   BatchContext context_;
 
  private:
+  Value run_wrapped(Tape& on, const StepInput& input);
+
+  bool is_wrapped_;
   std::optional<Tape> tape_;
   std::size_t loss_node_ = Value::kNoNode;
   double factor_ = 1;

@@ -74,12 +74,6 @@ bool ShardedEngine::has_hooks(std::size_t module) const {
   return !leaf_of_[module] || *leaf_of_[module] == module;
 }
 
-// Profiles are fitted to the modules with parameters: their times contain the hooks of containers.
-void ShardedEngine::spend_hook(std::size_t module) {
-  if (parameters().modules[module].parameters.empty() && !leaf_of_[module]) return;
-  device().host_event(HostEvent::module_hook);
-}
-
 void ShardedEngine::fetch(std::size_t module) { fetch(module, Pass::forward); }
 
 void ShardedEngine::release(std::size_t module) { release(module, Pass::forward); }
@@ -90,7 +84,7 @@ void ShardedEngine::release_after_backward(std::size_t module) { release(module,
 
 void ShardedEngine::fetch(std::size_t module, Pass pass) {
   if (!has_hooks(module)) return;
-  spend_hook(module);
+  device().host_event(HostEvent::sub_module_hook);
   const ParameterCoordinator::Fetch plan = coordinator_.fetch(module, pass);
   gathered_.gather(plan.gather);
   gathered_.await(plan.await);
@@ -101,7 +95,7 @@ void ShardedEngine::fetch(std::size_t module, Pass pass) {
 
 void ShardedEngine::release(std::size_t module, Pass pass) {
   if (!has_hooks(module)) return;
-  spend_hook(module);
+  device().host_event(HostEvent::sub_module_hook);
   if (open_leaf_ == module) reduce_leaf();
   gathered_.release(coordinator_.release(module, pass));
 }

@@ -43,7 +43,6 @@ class ShardedEngine final : public EngineBase {
   /// The collectives of the ranks that share one copy of the model.
   Collectives& shards() const { return shard_groups_.shards(); }
   bool has_hooks(std::size_t module) const;
-  void spend_hook(std::size_t module);
   void fetch(std::size_t module, ParameterCoordinator::Pass pass);
   void release(std::size_t module, ParameterCoordinator::Pass pass);
   void note_live() const;

@@ -32,7 +32,7 @@ class FindHostProfile : public testing::Test {
   static void write(const std::filesystem::path& path, int collective, int ranks,
                     const std::string& date = "2026-11-23", const std::string& backend = "cpu",
                     int threads = 1) {
-    write_file(path, concat(R"({"gradient_hook_us": 1, "module_hook_us": 1, "collective_us": )",
+    write_file(path, concat(R"({"gradient_hook_us": 1, "sub_module_hook_us": 1, "collective_us": )",
                             collective, R"(, "optimizer_tensor_us": 1, "synchronization_us": 1,
         "measured_on": {"ranks": )",
                             ranks, R"(, "backend": ")", backend, R"(", "date": ")", date,

@@ -33,7 +33,7 @@ class ReadHostOverhead : public testing::Test {
 };
 
 constexpr const char* kProfile = R"({
-  "gradient_hook_us": 55.5, "module_hook_us": 0, "collective_us": 30, "optimizer_tensor_us": 70,
+  "gradient_hook_us": 55.5, "sub_module_hook_us": 0, "collective_us": 30, "optimizer_tensor_us": 70,
   "synchronization_us": 12, "about": {"made_by": "scripts/tune.sh --calibrate"}
 })";
 
@@ -55,14 +55,14 @@ TEST_F(ReadHostOverhead, ReadsTheMicrosecondsOfAProfile) {
 
   ASSERT_TRUE(overhead) << faults().size();
   EXPECT_DOUBLE_EQ(overhead->at(HostEvent::gradient_hook), 55.5e-6);
-  EXPECT_EQ(overhead->at(HostEvent::module_hook), 0);
+  EXPECT_EQ(overhead->at(HostEvent::sub_module_hook), 0);
   EXPECT_DOUBLE_EQ(overhead->at(HostEvent::synchronization), 12e-6);
 }
 
 constexpr const char* kMeasured = R"({
-  "gradient_hook_us": 26.8, "module_hook_us": 134, "collective_us": 67, "optimizer_tensor_us": 48,
+  "gradient_hook_us": 26.8, "sub_module_hook_us": 134, "collective_us": 67, "optimizer_tensor_us": 48,
   "synchronization_us": 113,
-  "uncertainty": {"gradient_hook_us": 4.4, "module_hook_us": 17, "collective_us": 70,
+  "uncertainty": {"gradient_hook_us": 4.4, "sub_module_hook_us": 17, "collective_us": 70,
                   "optimizer_tensor_us": 8, "synchronization_us": 50},
   "collectives": {
     "all_gather": {"fp32": {"latency_us": 300, "latency_uncertainty_us": 40,
@@ -167,7 +167,7 @@ TEST_F(ReadHostOverhead, ReadsLargeMessagesAndProductsWhereThereAreSome) {
 
 TEST_F(ReadHostOverhead, NamesEveryFaultOfLargeMessagesAndProducts) {
   write("bad.json", R"({
-    "gradient_hook_us": 1, "module_hook_us": 1, "collective_us": 1, "optimizer_tensor_us": 1,
+    "gradient_hook_us": 1, "sub_module_hook_us": 1, "collective_us": 1, "optimizer_tensor_us": 1,
     "synchronization_us": 1,
     "collectives": {"all_gather": {"fp32": {"latency_us": 1, "bus_bandwidth_gb_per_s": 1,
                     "large": {"above_bytes": 0}}}},
@@ -281,9 +281,9 @@ TEST_F(ReadHostOverhead, NamesEveryFaultOfWhatEagerPytorchTakes) {
 
 TEST_F(ReadHostOverhead, WantsEveryUncertaintyOrNone) {
   write("bad.json", R"({
-    "gradient_hook_us": 1, "module_hook_us": 1, "collective_us": 1, "optimizer_tensor_us": 1,
+    "gradient_hook_us": 1, "sub_module_hook_us": 1, "collective_us": 1, "optimizer_tensor_us": 1,
     "synchronization_us": 1,
-    "uncertainty": {"gradient_hook_us": 1, "module_hook_us": 1, "collective_us": 1,
+    "uncertainty": {"gradient_hook_us": 1, "sub_module_hook_us": 1, "collective_us": 1,
                     "optimizer_tensor_us": 1},
     "collectives": {"all_gather": {"fp32": {"latency_us": 1, "bus_bandwidth_gb_per_s": 1,
                                             "latency_uncertainty_us": 1}}}})");
@@ -299,7 +299,7 @@ TEST_F(ReadHostOverhead, WantsEveryUncertaintyOrNone) {
 
 TEST_F(ReadHostOverhead, NamesEveryFaultOfCollectives) {
   write("bad.json", R"({
-    "gradient_hook_us": 1, "module_hook_us": 1, "collective_us": 1, "optimizer_tensor_us": 1,
+    "gradient_hook_us": 1, "sub_module_hook_us": 1, "collective_us": 1, "optimizer_tensor_us": 1,
     "synchronization_us": 1,
     "collectives": {"all_gathr": {}, "reduce": {"fp23": {}, "fp32": [], "bf16": {
                                      "latency_us": -1, "bus_bandwidth_gb_per_s": 0}}},
@@ -326,15 +326,15 @@ TEST_F(ReadHostOverhead, SaysWhatItKnowsOfAnUnknownName) {
 }
 
 TEST_F(ReadHostOverhead, ReportsEveryFaultOfAProfile) {
-  write("bad.json", R"({"gradient_hook_us": -1, "module_hook": 3, "module_hook_us": "fast",
+  write("bad.json", R"({"gradient_hook_us": -1, "sub_module_hook": 3, "sub_module_hook_us": "fast",
                         "collective_us": 1, "optimizer_tensor_us": 1})");
 
   EXPECT_EQ(read("bad.json"), std::nullopt);
   const std::string file = folder_ / "bad.json";
   EXPECT_EQ(faults(),
             (Faults{file + "#/gradient_hook_us  is -1; accepted: a number from 0 to 100000",
-                    file + "#/module_hook  is unknown; did you mean \"module_hook_us\"?",
-                    file + "#/module_hook_us  is \"fast\"; accepted: a number from 0 to 100000",
+                    file + "#/sub_module_hook  is unknown; did you mean \"sub_module_hook_us\"?",
+                    file + "#/sub_module_hook_us  is \"fast\"; accepted: a number from 0 to 100000",
                     file + "#/synchronization_us  is missing; accepted: a number of microseconds "
                            ">= 0"}));
 }

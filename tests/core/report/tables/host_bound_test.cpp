@@ -39,7 +39,7 @@ Measured waiting_for_the_host() {
   return with_host({{HostEvent::operator_forward, 100, 0.025, 0.02},
                     {HostEvent::operator_backward, 100, 0.015, 0.01},
                     {HostEvent::module_call, 30, 0.012, 0.01},
-                    {HostEvent::module_hook, 60, 0.015, 0.015},
+                    {HostEvent::sub_module_hook, 60, 0.015, 0.015},
                     {HostEvent::gathered_tensor, 20, 0.005, 0.005},
                     {HostEvent::gradient_hook, 10, 0.008, 0.005}});
 }

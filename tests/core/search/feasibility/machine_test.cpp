@@ -152,7 +152,7 @@ TEST(MachineOfRun, TheBackendSaysWhatTheHostsCodeCostsUnlessTheUserDoes) {
 TEST(MachineOfRun, AProfileThatIsFoundTakesThePresetsPlace) {
   const testing_support::TemporaryDirectory folder;
   const ProfilePlaces places{folder / "host_overhead.json", {}};
-  testing_support::write_file(places.of_run, R"({"gradient_hook_us": 1, "module_hook_us": 2,
+  testing_support::write_file(places.of_run, R"({"gradient_hook_us": 1, "sub_module_hook_us": 2,
       "collective_us": 3, "optimizer_tensor_us": 4, "synchronization_us": 5})");
   auto config = make_config();
 

@@ -127,6 +127,15 @@ std::uint64_t calls_of(const Measured& measured, HostEvent event) {
   return 0;
 }
 
+/// Before and after each module's forward and backward.
+std::uint64_t module_hooks(const json::object& row) {
+  std::uint64_t hooks = 0;
+  for (const json::value& of_a_place : row.at("module_hooks").as_array()) {
+    hooks += of_a_place.to_number<std::uint64_t>();
+  }
+  return hooks;
+}
+
 TEST(GathersOfDeepSpeed, AreTheDrySteps) {
   const json::object fixture = read_fixture();
   std::size_t off_by_tensors = 0;
@@ -142,6 +151,7 @@ TEST(GathersOfDeepSpeed, AreTheDrySteps) {
       EXPECT_EQ(calls_of(ours, HostEvent::gathered_tensor),
                 row.at("gathered_tensors").to_number<std::uint64_t>())
           << json::serialize(row);
+      EXPECT_EQ(calls_of(ours, HostEvent::sub_module_hook), module_hooks(row)) << json::serialize(row);
     }
     const double peak = row.at("peak").to_number<double>();
     const double difference = static_cast<double>(ours.peak_memory.allocated) / peak - 1;

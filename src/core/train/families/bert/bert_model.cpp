@@ -191,7 +191,7 @@ std::string encoder_of(const ModelSpec& spec) {
 template <class Block>
 Bert<Block>::Bert(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch,
                   Device& device)
-    : TapeModel(batch, device),
+    : TapeModel(names, batch, device),
       spec_(spec),
       kin_(kin_of(spec)),
       questions_(spec, mask_token(spec)),

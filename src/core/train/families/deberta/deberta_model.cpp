@@ -125,7 +125,7 @@ constexpr const char* kEncoder = "deberta.encoder";
 
 Deberta::Deberta(const ModelSpec& spec, const DebertaSettings& settings, const ModelNames& names,
                  const MicroBatch& batch, Device& device)
-    : TapeModel(batch, device),
+    : TapeModel(names, batch, device),
       questions_(spec, mask_token(spec)),
       root_(names.module("")),
       body_(names.module("deberta")),

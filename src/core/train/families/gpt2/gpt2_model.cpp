@@ -70,7 +70,7 @@ class Gpt2 final : public nn::TapeModel {
 };
 
 Gpt2::Gpt2(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch, Device& device)
-    : TapeModel(batch, device),
+    : TapeModel(names, batch, device),
       spec_(spec),
       settings_(settings_of(spec)),
       root_(names.module("")),

@@ -79,7 +79,7 @@ class GptNeox final : public nn::TapeModel {
 
 GptNeox::GptNeox(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch,
                  Device& device)
-    : TapeModel(batch, device),
+    : TapeModel(names, batch, device),
       spec_(spec),
       settings_(settings_of(spec)),
       rotary_(context(), frequencies(spec, settings_)),

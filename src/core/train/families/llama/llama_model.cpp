@@ -120,7 +120,7 @@ class Llama final : public nn::TapeModel {
 
 Llama::Llama(const ModelSpec& spec, const LlamaSettings& settings, const ModelNames& names,
              const MicroBatch& batch, Device& device)
-    : TapeModel(batch, device),
+    : TapeModel(names, batch, device),
       spec_(spec),
       settings_(settings),
       root_(names.module("")),

@@ -69,7 +69,7 @@ class Opt final : public nn::TapeModel {
 };
 
 Opt::Opt(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch, Device& device)
-    : TapeModel(batch, device),
+    : TapeModel(names, batch, device),
       spec_(spec),
       settings_(settings_of(spec)),
       root_(names.module("")),

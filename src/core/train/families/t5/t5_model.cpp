@@ -172,7 +172,7 @@ constexpr std::size_t kStates = 3;
 class T5 final : public nn::TapeModel {
  public:
   T5(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch, Device& device)
-      : TapeModel(batch, device),
+      : TapeModel(names, batch, device),
         spec_(spec),
         settings_(settings_of(spec)),
         root_(names.module("")),
