@@ -168,7 +168,8 @@ void LayerNormTest::expect_sums(std::int64_t rows, std::int64_t cols) {
 }
 
 TEST_P(LayerNormTest, GradientsOfManyOrWideRowsAreSummedUp) {
-  const std::int64_t shapes[][2] = {{700, 24}, {300, 5}, {5, 2100}, {3, 6000}, {3, 8200}};
+  const std::int64_t shapes[][2] = {{700, 24}, {300, 5},  {512, 40},
+                                    {5, 2100}, {3, 6000}, {3, 8200}};
   for (const auto& [rows, cols] : shapes) expect_sums(rows, cols);
 }
 

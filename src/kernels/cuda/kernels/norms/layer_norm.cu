@@ -14,6 +14,7 @@ namespace {
 // updates, and the row read a second time.
 constexpr int kThreads = 128;
 constexpr int kColumns = 4;
+constexpr int kMostColumns = 1 << 24;  // that fp32 counts one by one
 
 template <class T>
 struct Forward {
@@ -24,7 +25,7 @@ struct Forward {
   float* mean;
   float* rstd;
   RowsOf<T> out;
-  std::int64_t cols;
+  unsigned cols;
 };
 
 /// Of some of a row's elements.
@@ -67,21 +68,25 @@ __device__ inline Moments joined_in_block(Moments own) {
   return all;
 }
 
+// The loops are not unrolled, as PyTorch's are not, whose step is known only when it runs: the time
+// goes into instructions, and few columns would leave most of an unrolled loop to its remainder.
 template <class T, int kWidth>
 __global__ void __launch_bounds__(kThreads) forward_kernel(Forward<T> op) {
-  const std::int64_t i = blockIdx.x;
-  const T* const row = op.x[i];
+  const T* const row = op.x[blockIdx.x];
   constexpr int kStep = kThreads * kWidth;
-  const auto first = static_cast<std::int64_t>(threadIdx.x) * kWidth;
+  const unsigned first = threadIdx.x * kWidth;
   Moments own;
-  for (std::int64_t column = first; column < op.cols; column += kStep) {
+#pragma unroll 1
+  for (unsigned column = first; column < op.cols; column += kStep) {
     const auto x = load_pack<kWidth>(row + column);
 #pragma unroll
     for (int k = 0; k < kWidth; ++k) own = with(own, to_float(x.values[k]));
   }
   const Moments all = joined_in_block(own);
-  const float rstd = 1.0F / sqrtf(all.squares / static_cast<float>(op.cols) + op.epsilon);
-  for (std::int64_t column = first; column < op.cols; column += kStep) {
+  const float rstd = rsqrtf(all.squares / static_cast<float>(op.cols) + op.epsilon);
+  T* const to = op.out[blockIdx.x];
+#pragma unroll 1
+  for (unsigned column = first; column < op.cols; column += kStep) {
     const auto x = load_pack<kWidth>(row + column);
     const auto gamma = load_pack<kWidth>(op.gamma + column);
     const auto beta = load_pack<kWidth>(op.beta + column);
@@ -91,11 +96,11 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(Forward<T> op) {
       const float xhat = (to_float(x.values[k]) - all.mean) * rstd;
       out.values[k] = from_float<T>(xhat * to_float(gamma.values[k]) + to_float(beta.values[k]));
     }
-    store_pack(op.out[i] + column, out);
+    store_pack(to + column, out);
   }
   if (threadIdx.x == 0) {
-    op.mean[i] = all.mean;
-    op.rstd[i] = rstd;
+    op.mean[blockIdx.x] = all.mean;
+    op.rstd[blockIdx.x] = rstd;
   }
 }
 
@@ -104,7 +109,7 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(Forward<T> op) {
 void CudaDevice::compute(const LayerNorm& op) {
   assert(op.x.rows == op.out.rows && op.x.cols == op.out.cols && op.gamma.numel == op.x.cols);
   assert(op.x.dtype == op.out.dtype && op.gamma.dtype == op.x.dtype);
-  assert(op.beta.dtype == op.x.dtype);
+  assert(op.beta.dtype == op.x.dtype && op.x.cols <= kMostColumns);
   with_type(op.x.dtype, [&]<class T>(std::type_identity<T>) {
     const Forward<T> forward{rows_of<const T>(op.x),
                              elements<const T>(op.gamma),
@@ -113,7 +118,7 @@ void CudaDevice::compute(const LayerNorm& op) {
                              elements<float>(op.saved.mean),
                              elements<float>(op.saved.rstd),
                              rows_of<T>(op.out),
-                             op.x.cols};
+                             static_cast<unsigned>(op.x.cols)};
     with_row_width<T, kColumns>({op.x, op.out, as_row(op.gamma), as_row(op.beta)}, [&](auto width) {
       launch(stream(), {op.x.rows, kThreads}, forward_kernel<T, width>, forward);
     });
