@@ -157,18 +157,35 @@ void for_each_element(cudaStream_t stream, std::int64_t count, const F& f,
   for_each_element(stream, count, std::int64_t{0x7fffffff}, f, operands...);
 }
 
-/// The same, but a thread takes four elements one by one, two where the result has 4 bytes, each
-/// beside its neighbour's: so do PyTorch's kernels where an operand is not contiguous, or stands
-/// for many (gpu_kernel_impl_nocast in ATen/native/cuda/CUDALoops.cuh), and take longer for it than
-/// packs would.
+// What is read of an element waits for the store of the one before, which might have changed it.
+template <bool kFew, int kElements, class F, class... Operands>
+__global__ void __launch_bounds__(kElementThreads)
+    single_elements_kernel(std::int64_t count, F f, Operands... operands) {
+  const std::int64_t begin = std::int64_t{blockIdx.x} * kElementThreads * kElements;
+#pragma unroll
+  for (int k = 0; k < kElements; ++k) {
+    const std::int64_t i = begin + k * kElementThreads + threadIdx.x;
+    if (i >= count) return;
+    // Divisions then take no branch, before which the compiler would wait for what is loaded.
+    if (kFew && i >= Divisor::kLimit) __builtin_unreachable();
+    do_packs<1, 1>(i, 1, count, f, Held<Operands, 1, 1>(operands)...);
+  }
+}
+
+/// The same, but a thread takes four elements one after another, two where the result has 4 bytes,
+/// each beside its neighbour's: so do PyTorch's kernels where an operand is not contiguous, or
+/// stands for many (gpu_kernel_impl_nocast in ATen/native/cuda/CUDALoops.cuh), and take longer for
+/// it than packs would.
 template <class F, class... Operands>
 void for_single_elements(cudaStream_t stream, std::int64_t count, const F& f,
                          const Operands&... operands) {
   constexpr bool is_wide =
       (false || ... || (Operands::kWrites && sizeof(typename Operands::Element) >= 4));
-  constexpr int kPacks = is_wide ? 2 : 4;
-  launch(stream, cover(count, kElementThreads, kPacks),
-         each_element_kernel<1, kPacks, F, Operands...>, count, f, operands...);
+  constexpr int kElements = is_wide ? 2 : 4;
+  launch(stream, cover(count, kElementThreads, kElements),
+         count <= Divisor::kLimit ? single_elements_kernel<true, kElements, F, Operands...>
+                                  : single_elements_kernel<false, kElements, F, Operands...>,
+         count, f, operands...);
 }
 
 }  // namespace dstune::cuda

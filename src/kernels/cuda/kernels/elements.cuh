@@ -67,6 +67,8 @@ __device__ inline std::int64_t quotient(std::int64_t a, std::int64_t b) {
 /// (Granlund and Montgomery 1994), as in the index arithmetic of PyTorch's kernels.
 class Divisor {
  public:
+  static constexpr std::int64_t kLimit = std::int64_t{1} << 31U;  ///< of what is divided fast
+
   /// @param value  0: nothing is divided
   explicit Divisor(std::int64_t value) : value_(value) {
     if (value <= 0 || value >= kLimit) return;
@@ -86,8 +88,6 @@ class Divisor {
   }
 
  private:
-  static constexpr std::int64_t kLimit = std::int64_t{1} << 31U;
-
   std::int64_t value_;
   std::uint32_t factor_ = 0;  // 0: it is too large
   unsigned shift_ = 0;
