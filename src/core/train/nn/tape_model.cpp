@@ -8,8 +8,7 @@ void TapeModel::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, T
   loss_node_ = run_wrapped(*tape_, {tokens, seed, loss}).node;
 }
 
-// PEFT's PeftModel and LoraModel are modules, whose hooks run; the model's own forward is called as
-// a function. The root stands for both of them.
+// PEFT's PeftModel is a module that calls the model; the root stands for it, too.
 Value TapeModel::run_wrapped(Tape& on, const StepInput& input) {
   constexpr std::size_t kRoot = 0;
   const auto body = [&] { return run(on, input); };

@@ -146,7 +146,10 @@ TEST_P(FamilyFixtures, ForwardEntersItsModulesInHuggingFacesOrder) {
 
   run.forward();
 
-  EXPECT_EQ(run.events("fetch"), fixture().calls);
+  auto expected = fixture().calls;
+  const bool is_wrapped = make_model_parameters(test::model_of(fixture())).lora.rank > 0;
+  if (is_wrapped) expected.insert(expected.begin(), expected.front());  // PeftModel: the root again
+  EXPECT_EQ(run.events("fetch"), expected);
 }
 
 TEST_P(FamilyFixtures, LossAndEveryGradientAreHuggingFaces) {
