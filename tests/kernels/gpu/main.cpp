@@ -11,10 +11,14 @@ namespace {
 constexpr int kSkipped = 77;
 constexpr int kMostRanks = 8;
 
-std::string tests_for(int gpus) {
-  std::string filter = "*-";
+/// What GoogleTest's filter `chosen` leaves of the tests that so many GPUs can run. All after its
+/// first "-" is left out.
+std::string narrowed(const std::string& chosen, int gpus) {
+  std::string filter = chosen;
+  char before = chosen.find('-') == std::string::npos ? '-' : ':';
   for (int ranks = gpus + 1; ranks <= kMostRanks; ++ranks) {
-    filter += "*Ranks" + std::to_string(ranks) + "*:";
+    filter += before + ("*Ranks" + std::to_string(ranks) + "*");
+    before = ':';
   }
   return filter;
 }
@@ -29,7 +33,7 @@ int main(int argc, char** argv) {
     std::cout << "skipped: no GPU (" << cudaGetErrorString(error) << ")\n";
     return kSkipped;
   }
-  if (GTEST_FLAG_GET(filter) == "*") GTEST_FLAG_SET(filter, tests_for(gpus));
+  GTEST_FLAG_SET(filter, narrowed(GTEST_FLAG_GET(filter), gpus));
   const int failed = RUN_ALL_TESTS();
   if (::testing::UnitTest::GetInstance()->test_to_run_count() > 0) return failed;
   std::cout << "skipped: every test needs more GPUs than " << gpus << "\n";
