@@ -59,16 +59,15 @@ int print_plan(const CommandLine& options) {
   const Plan plan = make_plan(options, local_backends());
   log_line(concat("host overhead: ", describe(plan.machine.host_overhead)));
   for (const auto& note : plan.config.notes) log_line(note);
-  const int group_size = plan.machine.group_size;
   const Pool* const pool = plan.pool ? &*plan.pool : nullptr;
   const auto foretold = foretell(plan.config, shown_experiments(plan.experiments, pool));
   const Foretold* const steps = foretold ? &*foretold : nullptr;
   const Document document{[&] {
-                            return format_plan_table(plan.config, group_size, plan.stages,
+                            return format_plan_table(plan.config, plan.machine, plan.stages,
                                                      plan.experiments, pool, steps);
                           },
                           [&] {
-                            return format_plan_json(plan.config, group_size, plan.stages,
+                            return format_plan_json(plan.config, plan.machine, plan.stages,
                                                     plan.experiments, pool, steps);
                           }};
   print(format_as(options.format, document));

@@ -9,6 +9,8 @@ from rows import AIM, BATCH, FAILED, PASSED, SHARE, Row, compared, tables
 sys.path.append(str(SCRIPTS))
 import gpu_tuning  # noqa: E402 (its folder is known only now)
 
+PRETENDED_MIB = "680"  # leaves some MiB for buffers
+
 
 def checks(place, work, _):
     yield predicted(place, work)
@@ -18,8 +20,14 @@ def checks(place, work, _):
 def predicted(place, work):
     """Those that the plan says, and one sequence more."""
     name, path = "predicted micro-batches", work / "predicted.json"
+    environment = {}
     if place.is_pretended:
-        write_config(path, stages=[0, 3], host_overhead="none", memory_limit="4MiB")
+        limit = {}
+        if place.has_double:
+            environment["PRETENDED_GPU_MIB"] = PRETENDED_MIB
+        else:
+            limit["memory_limit"] = "4MiB"
+        write_config(path, stages=[0, 3], host_overhead="none", **limit)
         config = json.loads(path.read_text(encoding="utf-8"))
         del config["train_micro_batch_size_per_gpu"]
     else:
@@ -33,7 +41,7 @@ def predicted(place, work):
         found = [json.loads(line) for line in ended.text.splitlines() if line.startswith('{"stage"')]
         return with_parts(name, [prediction(**each) for each in found])
     return Check(name, [sys.executable, "-B", SCRIPTS / "gpu_check" / "predicted_batches.py", work / "predicted",
-                        "cpu" if place.is_pretended else "cuda", place.mpirun, place.plain, path], judge, 300)
+                        place.backend, place.mpirun, place.program, path], judge, 300, environment=environment)
 
 
 def prediction(stage, predicted, of_predicted, of_one_more):

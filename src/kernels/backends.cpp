@@ -58,15 +58,18 @@ const Entry& entry_of(const std::string& name) {
   throw Error(concat("backend ", name, " is unknown; accepted: ", join(names, ", ")));
 }
 
+DeviceInfo describe(const Entry& entry, const Placement& placement) {
+  DeviceInfo device = entry.describe(placement);
+  device.host_overhead = entry.traits.host_overhead;
+  return device;
+}
+
 }  // namespace
 
 std::vector<DeviceInfo> describe_devices(const Placement& placement) {
   std::vector<DeviceInfo> devices;
   devices.reserve(kEntries.size());
-  for (const Entry& entry : kEntries) {
-    devices.push_back(entry.describe(placement));
-    devices.back().host_overhead = entry.traits.host_overhead;
-  }
+  for (const Entry& entry : kEntries) devices.push_back(describe(entry, placement));
   return devices;
 }
 
@@ -79,7 +82,12 @@ std::unique_ptr<Backend> make_backend_to_ask(const std::string& name) {
   return entry.traits.is_dear ? nullptr : entry.make({});
 }
 
-LocalBackends local_backends() { return {describe_devices(), make_backend_to_ask}; }
+DeviceInfo measure_device(const std::string& name, Placement placement) {
+  placement.is_worker = true;
+  return describe(entry_of(name), placement);
+}
+
+LocalBackends local_backends() { return {describe_devices(), make_backend_to_ask, measure_device}; }
 
 void check_environment() { cpu::read_product_choice(); }
 

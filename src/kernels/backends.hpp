@@ -19,7 +19,10 @@ std::unique_ptr<Backend> make_backend(const std::string& name, const Placement& 
 /// LocalBackends::make_to_ask
 std::unique_ptr<Backend> make_backend_to_ask(const std::string& name);
 
-/// The two functions, as core asks for them.
+/// LocalBackends::measure
+DeviceInfo measure_device(const std::string& name, Placement placement = {});
+
+/// What is here, as core asks for it.
 LocalBackends local_backends();
 
 /// @throws ConfigError  if a variable of the environment that concerns a backend is wrong

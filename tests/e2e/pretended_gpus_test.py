@@ -1,11 +1,13 @@
 """A tuning from its configuration to its optimum on GPUs of CUDA on the host, whose ranks are processes
 that talk through its NCCL."""
 
+import json
 import os
 import re
+import sys
 import unittest
 
-from support import ProgramTest, events, outcomes, read_json
+from support import MPIEXEC, PROGRAM, SOURCE, ProgramTest, events, outcomes, read_json
 
 SHAPE = {"model_type": "gpt2", "vocab_size": 512, "n_positions": 16, "n_embd": 32, "n_layer": 2, "n_head": 2}
 EXPERIMENTS = {f"z{stage}_gas{2 // size}_tmbspg{size}" for stage in range(4) for size in (1, 2)}
@@ -15,7 +17,7 @@ FILES = {"journal.jsonl", "results.csv", "status.json", "summary.txt", "ds_confi
 class TuningOnGpus(ProgramTest):
     def setUp(self):
         super().setUp()
-        for name in ("PRETENDED_GPUS", "CUDA_ON_HOST_NCCL"):
+        for name in ("PRETENDED_GPUS", "PRETENDED_GPU_MIB", "CUDA_ON_HOST_NCCL", "OMPI_MCA_rmaps_base_oversubscribe"):
             self.addCleanup(os.environ.pop, name, None)
         os.environ["CUDA_ON_HOST_NCCL"] = str(self.directory / "nccl")
 
@@ -96,6 +98,46 @@ class TuningOnGpus(ProgramTest):
 
         self.assertEqual(set(results), EXPERIMENTS)
         self.assertIn("communicator of 2 ranks: ", finished.stderr)
+
+    def small_gpu_config(self):
+        """Without micro-batches and a limit, on a GPU with 3 MiB for buffers."""
+        os.environ["PRETENDED_GPU_MIB"] = "677"
+        config = read_json(self.config())
+        del config["train_micro_batch_size_per_gpu"], config["dstune"]["memory_limit"]
+        return self.write_config(config)
+
+    def test_a_plan_takes_the_memory_of_the_gpu_here_as_a_run_does(self):
+        path = self.small_gpu_config()
+        limit = r"3\.00 MiB per rank: 677\.00 MiB free on CUDA on host of {}, less 130\.00 MiB operations' scratch"
+
+        planned = self.run_command([PROGRAM, "--plan", "--world-size", "1", path])
+        checked = self.run_command([PROGRAM, "--check", "--world-size", "1", path])
+        alone = self.tune_on(1, 2, path)
+        together = self.run_command([PROGRAM, "--plan", "--world-size", "2", path])
+
+        self.assertEqual(planned.returncode, 0, planned.stderr)
+        self.assertRegex(planned.stdout, "memory limit  " + limit.format("this machine"))
+        self.assertRegex(planned.stdout, r"\|     3 \|.*\| no       \|               - \|")
+        self.assertIn("stage 3 needs 4.00 MiB per rank for one sample, more than the 3.00 MiB that it could have",
+                      checked.stderr)
+        self.assertIn("; here a rank could have 3.00 MiB: 677.00 MiB free on CUDA on host of this machine",
+                      checked.stdout)
+        self.assertRegex(alone.stderr, "memory limit " + limit.format("rank 1 on \\S+"))
+        self.assertIn("memory limit  not known", together.stdout)
+        self.assertIn("nothing is left of 677.00 MiB free", together.stderr)
+        self.assertIn("2.00 GiB NCCL's buffers (estimated)", together.stderr)
+
+    def test_what_is_planned_for_the_gpu_here_runs_and_one_sequence_more_does_not(self):
+        os.environ["OMPI_MCA_rmaps_base_oversubscribe"] = "1"
+        found = self.run_command([sys.executable, "-B", SOURCE / "scripts" / "gpu_check" / "predicted_batches.py",
+                                  self.directory / "predicted", "cuda", MPIEXEC, PROGRAM, self.small_gpu_config()])
+
+        self.assertEqual(found.returncode, 0, found.stderr)
+        stages = [json.loads(line) for line in found.stdout.splitlines() if line.startswith('{"stage"')]
+        self.assertEqual([each["stage"] for each in stages], [0, 1, 2], "no sample fits in stage 3")
+        for each in stages:
+            self.assertGreater(each["predicted"], 1)
+            self.assertEqual((each["of_predicted"], each["of_one_more"]), ("measured", "out_of_memory"), each)
 
 
 if __name__ == "__main__":

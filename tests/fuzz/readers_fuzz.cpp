@@ -92,8 +92,9 @@ void plan(std::string_view text) {
   config.settings.model.num_layers = 1;
   const auto stages = plan_stages(config, kRanks);
   const auto experiments = plan_experiments(config, kRanks, stages);
-  format_plan_table(config, kRanks, stages, experiments);
-  format_plan_json(config, kRanks, stages, experiments);
+  const Machine machine{.group_size = kRanks, .backend = "sim"};
+  format_plan_table(config, machine, stages, experiments);
+  format_plan_json(config, machine, stages, experiments);
 }
 
 void read_overhead(std::string_view text) {

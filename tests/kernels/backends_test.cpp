@@ -61,6 +61,19 @@ TEST(Backends, WhoOnlyAsksTakesNoPartOfTheHardware) {
   EXPECT_THROW(make_backend_to_ask("tpu"), Error);
 }
 
+TEST(Backends, WhoMeasuresSeesWhatAWorkerSees) {
+  const Placement worker{.is_worker = true};
+  for (const DeviceInfo& info : describe_devices(worker)) {
+    const DeviceInfo measured = measure_device(info.backend);
+
+    EXPECT_EQ(measured.unusable, info.unusable);
+    EXPECT_EQ(measured.memory, info.memory);
+    EXPECT_EQ(measured.reserves, info.reserves);
+    EXPECT_EQ(measured.host_overhead, info.host_overhead);
+  }
+  EXPECT_THROW(measure_device("tpu"), Error);
+}
+
 TEST(Backends, UnknownNameIsRefusedWithTheAcceptedOnes) {
   EXPECT_THAT(refusal("tpu"), HasSubstr("backend tpu is unknown; accepted: cuda, cpu, sim"));
 }

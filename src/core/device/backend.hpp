@@ -119,6 +119,10 @@ struct LocalBackends {
   /// part of the hardware. Null means a GPU with fused kernels, whichever it is.
   /// @throws Error  if there is no such backend
   std::function<std::unique_ptr<Backend>(const std::string& name)> make_to_ask;
+  /// The device of the backend of this name as a worker at `placement` finds it, with what is free
+  /// of it and what else is taken of that. Takes a part of a GPU until the process ends.
+  /// @throws Error  if there is no such backend
+  std::function<DeviceInfo(const std::string& name, const Placement& placement)> measure = {};
 };
 
 }  // namespace dstune

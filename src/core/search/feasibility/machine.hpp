@@ -16,7 +16,7 @@ struct Machine {
   int workers = 0;
   int group_size = 1;        ///< data-parallel ranks per experiment
   std::string backend;       ///< "cpu", "sim"; never "auto"
-  Bytes memory_limit = 0;    ///< per rank; 0: not known, in a plan for another machine
+  Bytes memory_limit = 0;    ///< per rank; 0: not known, in a plan
   int threads_per_rank = 1;  ///< threads of the BLAS, on the CPU
   /// Workers of the host that has most; 0: not known, and all count as one node.
   int devices_per_node = 0;
@@ -55,7 +55,8 @@ struct PlannedWorkers {
   int on_largest_host = 0;   ///< 0: not known
 };
 
-/// The machine of a plan, which is not the one that makes the plan: nothing is known of its memory.
+/// The machine of a plan, which may be another than the one that makes the plan: its memory limit
+/// is the user's.
 /// @param here      the devices of this machine, of which "auto" takes the first that can be used
 /// @param profiles  as in machine_of_run(), for this machine
 /// @throws ConfigError  as machine_of_run() does

@@ -50,15 +50,16 @@ struct Share {
   }
 
   /// Where the limit comes from: "79.10 GiB free on NVIDIA H100 of rank 3 on nodeB, less 500.00 MiB
-  /// CUDA context (measured)".
+  /// CUDA context (measured)". Rank 0, which never trains, stands for a worker that is planned.
   std::string describe_free() const {
     std::vector<std::string> parts;
     for (const MemoryReserve& reserve : reserves()) {
       parts.push_back(concat(format_bytes(reserve.bytes), " ", reserve.what,
                              reserve.is_measured ? " (measured)" : " (estimated)"));
     }
-    return concat(format_bytes(device.free_memory), " free on ", device.name, " of rank ",
-                  worker.rank, " on ", worker.host,
+    return concat(format_bytes(device.free_memory), " free on ", device.name,
+                  worker.rank == 0 ? " of this machine"
+                                   : concat(" of rank ", worker.rank, " on ", worker.host),
                   sharers > 1 ? concat(", for ", sharers, " workers") : "",
                   parts.empty() ? "" : ", less ", join(parts, ", "));
   }

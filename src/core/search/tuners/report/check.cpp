@@ -12,6 +12,7 @@
 #include "core/input/problems.hpp"
 #include "core/model/model_spec.hpp"
 #include "core/report/files/existing_results.hpp"
+#include "core/search/feasibility/memory_here.hpp"
 #include "core/search/feasibility/memory_limit.hpp"
 #include "core/search/feasibility/memory_room.hpp"
 #include "core/search/feasibility/micro_batches.hpp"
@@ -86,10 +87,13 @@ std::vector<WorkerInfo> workers_here(const Machine& machine, std::vector<DeviceI
   return std::vector<WorkerInfo>(static_cast<std::size_t>(info.workers_on_host), info);
 }
 
-/// The memory limit of a worker on this machine; none for a GPU, which may not be here.
-std::optional<MemoryLimit> limit_here(const Plan& plan, const std::vector<WorkerInfo>& workers) {
+/// The memory limit of a worker on this machine.
+std::optional<MemoryLimit> limit_here(const Plan& plan, const std::vector<WorkerInfo>& workers,
+                                      const LocalBackends& backends) {
   const DeviceInfo* device = find_device(workers.front().devices, plan.machine.backend);
-  if (device == nullptr || !device->is_shared || device->limit_is_free_memory) return std::nullopt;
+  if (device == nullptr) return std::nullopt;
+  if (device->limit_is_free_memory) return limit_of_gpu_here(plan.config, plan.machine, backends);
+  if (!device->is_shared) return std::nullopt;
   try {
     return memory_limit_of_run(plan.config, plan.machine.backend, workers);
   } catch (const ConfigError& fault) {
@@ -100,15 +104,15 @@ std::optional<MemoryLimit> limit_here(const Plan& plan, const std::vector<Worker
 
 /// The text about the memory limit. Another machine may run the configuration, so a limit that
 /// exceeds this one's memory is no fault.
-std::string check_memory(const Plan& plan, const std::vector<DeviceInfo>& devices) {
-  const auto workers = workers_here(plan.machine, devices);
+std::string check_memory(const Plan& plan, const LocalBackends& backends) {
+  const auto workers = workers_here(plan.machine, backends.devices);
   const Bytes given = plan.config.settings.memory_limit;
   for (const auto& line :
        exceeded_rooms("memory_limit is", given, false, plan.machine.backend, workers)) {
     log_warning(concat(line, "; there the system would end workers that use so much"));
   }
   if (given != 0) return "";
-  const auto limit = limit_here(plan, workers);
+  const auto limit = limit_here(plan, workers, backends);
   if (!limit) return "; the memory limit is not known here";
   for (const StagePlan& stage : plan.stages) {
     if (stage.peak.counted() <= limit->bytes) continue;
@@ -167,7 +171,7 @@ std::optional<std::string> check_run(const CommandLine& options, const LocalBack
   if (!problems.empty()) throw ConfigError(plan.config.source, std::move(problems));
   log_warnings(plan);
   warn_of_stages(plan.stages);
-  const std::string memory = check_memory(plan, backends.devices);
+  const std::string memory = check_memory(plan, backends);
   for (const auto& note : plan.config.notes) log_line(note);
   const auto& settings = plan.config.settings;
   const int group_size = plan.machine.group_size;

@@ -1,9 +1,11 @@
 #include "core/search/tuners/report/plan.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/log.hpp"
 #include "core/config/command_line/hostfile.hpp"
+#include "core/search/feasibility/memory_here.hpp"
 #include "core/search/feasibility/modelled.hpp"
 #include "core/search/feasibility/stage_plan.hpp"
 #include "core/search/tuners/tune.hpp"
@@ -28,6 +30,15 @@ Plan begin_plan(const CommandLine& options, const LocalBackends& backends) {
   return plan;
 }
 
+void take_limit_of_gpu_here(Plan& plan, const LocalBackends& backends) {
+  if (plan.machine.memory_limit != 0) return;
+  auto limit = limit_of_gpu_here(plan.config, plan.machine, backends);
+  if (!limit) return;
+  plan.machine.memory_limit = limit->bytes;
+  plan.machine.memory_limit_origin = std::move(limit->origin);
+  plan.config = completed(std::move(plan.config), plan.machine);
+}
+
 void log_warnings(const Plan& plan) {
   for (const auto& warning : plan.config.warnings) log_warning(warning);
   for (const auto& warning : machine_warnings(plan.config, plan.machine)) log_warning(warning);
@@ -41,6 +52,7 @@ void add_stages(Plan& plan) {
 
 Plan make_plan(const CommandLine& options, const LocalBackends& backends) {
   Plan plan = begin_plan(options, backends);
+  take_limit_of_gpu_here(plan, backends);
   add_stages(plan);
   const int group_size = plan.machine.group_size;
   plan.pool = plan_pool(plan.config, group_size, plan.stages, make_memory_predictor(plan.device),

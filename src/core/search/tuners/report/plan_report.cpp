@@ -144,6 +144,22 @@ std::string checkpointing_line(const TuningConfig& config) {
   return concat("checkpointing ", describe(checkpointing), "\n");
 }
 
+/// Where a limit comes from that is not the user's: "79.10 GiB free on NVIDIA H100 of this machine,
+/// less ...".
+std::string limit_origin(const TuningConfig& config, const Machine& machine) {
+  const Bytes headroom = config.objective.memory_headroom;
+  return concat(machine.memory_limit_origin,
+                headroom == 0 ? "" : concat(", ", format_bytes(headroom), " memory_headroom"));
+}
+
+std::string limit_text(const TuningConfig& config, const Machine& machine) {
+  const Bytes limit = config.settings.memory_limit;
+  if (limit == 0) return "not known: every stage counts as feasible (--memory-limit sets it)";
+  return concat(
+      format_bytes(limit), " per rank",
+      machine.memory_limit_origin.empty() ? "" : concat(": ", limit_origin(config, machine)));
+}
+
 StageFunnel sum(const std::vector<StageFunnel>& stages) {
   StageFunnel all;
   for (const StageFunnel& stage : stages) {
@@ -196,28 +212,24 @@ json::object configuration(const Pool& pool, std::size_t place, std::uint64_t in
 
 }  // namespace
 
-std::string format_plan_table(const TuningConfig& config, int group_size,
+std::string format_plan_table(const TuningConfig& config, const Machine& machine,
                               const std::vector<StagePlan>& stages,
                               const std::vector<Experiment>& experiments, const Pool* pool,
                               const Foretold* foretold) {
   const auto info = predict_model_info(config, stages);
   const auto& settings = config.settings;
-  const std::string limit =
-      settings.memory_limit == 0
-          ? "not known: every stage counts as feasible (--memory-limit sets it)"
-          : concat(format_bytes(settings.memory_limit), " per rank");
   return concat(
       "model         ", settings.model.name, ", ", grouped(info.num_params), " parameters (",
       grouped(info.trainable_num_params), " trainable)\n",
       settings.loss == LossSettings{} ? ""
                                       : concat("loss          ", describe(settings.loss), "\n"),
-      checkpointing_line(config), "ranks         ", group_size, " per experiment\n",
-      "memory limit  ", limit, "\n", "activations   ",
+      checkpointing_line(config), "ranks         ", machine.group_size, " per experiment\n",
+      "memory limit  ", limit_text(config, machine), "\n", "activations   ",
       format_bytes(info.activation_bytes_per_micro_batch),
       " per rank and sample of the micro-batch, sequence length ", settings.sequence_length,
       settings.lengths.varies() ? concat(", the longest: ", describe(settings.lengths)) : "",
       "\n\nMemory per rank at micro-batch 1: the peak of each category, and of all\n\n",
-      format_stages(stages), describe_beside_plan(settings.backend, group_size),
+      format_stages(stages), describe_beside_plan(settings.backend, machine.group_size),
       experiments_title(experiments.size(), pool),
       format_experiments(shown_experiments(experiments, pool), foretold),
       pool == nullptr || pool->funnel.empty()
@@ -234,7 +246,7 @@ std::vector<Experiment> shown_experiments(const std::vector<Experiment>& experim
   return {experiments.begin(), experiments.begin() + static_cast<std::ptrdiff_t>(count)};
 }
 
-std::string format_plan_json(const TuningConfig& config, int group_size,
+std::string format_plan_json(const TuningConfig& config, const Machine& machine,
                              const std::vector<StagePlan>& stages,
                              const std::vector<Experiment>& experiments, const Pool* pool,
                              const Foretold* foretold) {
@@ -242,9 +254,15 @@ std::string format_plan_json(const TuningConfig& config, int group_size,
   json::object plan;
   plan["num_params"] = info.num_params;
   plan["trainable_num_params"] = info.trainable_num_params;
-  plan["world_size"] = group_size;
+  plan["world_size"] = machine.group_size;
+  if (config.settings.memory_limit != 0) {
+    plan["memory_limit_bytes"] = config.settings.memory_limit;
+    if (!machine.memory_limit_origin.empty()) {
+      plan["memory_limit_origin"] = limit_origin(config, machine);
+    }
+  }
   plan["memory_beside_plan_bytes"] =
-      sum_of(memory_beside_plan(config.settings.backend, group_size));
+      sum_of(memory_beside_plan(config.settings.backend, machine.group_size));
   auto& stage_list = plan["stages"].emplace_array();
   for (const auto& stage : stages) stage_list.push_back(stage_to_json(stage));
   auto& experiment_list = plan["experiments"].emplace_array();

@@ -138,6 +138,34 @@ TEST_F(CheckRunTest, IsNoneWhereNothingFits) {
   EXPECT_FALSE(check());
 }
 
+/// Another machine may run it, so it is no fault that a stage does not fit here.
+TEST_F(CheckRunTest, HoldsTheStagesAgainstTheGpuOfThisMachine) {
+  options_.backend = "cuda";
+  write_file_atomically(options_.config_path, R"({
+    "zero_optimization": { "stage": [0] },
+    "dstune": {
+      "model": { "model_type": "gpt2", "vocab_size": 64, "n_positions": 16, "n_embd": 8, "n_layer": 1, "n_head": 1 },
+      "sequence_length": 8, "tuner": "fast"
+    }
+  })");
+  DeviceInfo gpu{"cuda", "Some GPU", Bytes{80} << 30U, 1000, false, ""};
+  gpu.limit_is_free_memory = true;
+  testing::internal::CaptureStderr();
+
+  const auto verdict =
+      check_run(options_, {{gpu},
+                           [](const std::string&) { return std::unique_ptr<Backend>(); },
+                           [&](const std::string&, const Placement&) { return gpu; }});
+
+  EXPECT_THAT(
+      testing::internal::GetCapturedStderr(),
+      HasSubstr(
+          "per rank for one sample, more than the 1000 B that it could have on this machine"));
+  EXPECT_THAT(verdict.value(), AllOf(HasSubstr("would run: "),
+                                     HasSubstr("; here a rank could have 1000 B: 1000 B free on "
+                                               "Some GPU of this machine")));
+}
+
 TEST_F(CheckRunTest, RefusesAFolderThatCannotBeWrittenTo) {
   write_file_atomically(directory_ / "file", "");
   options_.results_dir = directory_ / "file/results";

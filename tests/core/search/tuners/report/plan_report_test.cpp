@@ -18,12 +18,15 @@ using testing::Not;
 using testing_support::make_tuning_config;
 using testing_support::SimulatedMachine;
 
+const Machine kTwoRanks{.group_size = 2, .backend = "sim"};
+
 TEST(FormatPlanJson, HoldsTheModelTheStagesAndTheExperiments) {
   const auto config = make_tuning_config(400);
   const auto stages = plan_stages(config, 2, SimulatedMachine().predictor());
   const auto experiments = plan_experiments(config, 2, stages);
 
-  const auto plan = json::parse(format_plan_json(config, 2, stages, experiments)).as_object();
+  const auto plan =
+      json::parse(format_plan_json(config, kTwoRanks, stages, experiments)).as_object();
 
   EXPECT_EQ(plan.at("num_params"), make_model_parameters(config.settings.model).total());
   EXPECT_EQ(plan.at("world_size"), 2);
@@ -42,7 +45,7 @@ TEST(FormatPlanTable, CountsWhatIsTrained) {
   config.settings.model.fine_tuning.trainable = {"*.bias"};
   const auto parameters = make_model_parameters(config.settings.model);
 
-  const auto plan = json::parse(format_plan_json(config, 2, {}, {})).as_object();
+  const auto plan = json::parse(format_plan_json(config, kTwoRanks, {}, {})).as_object();
 
   EXPECT_EQ(plan.at("num_params"), parameters.total());
   EXPECT_EQ(plan.at("trainable_num_params"), parameters.trainable_total());
@@ -53,7 +56,7 @@ TEST(FormatPlanTable, ShowsWhatMayBeInFlightAndWhatIsBesideThePlan) {
   auto config = make_tuning_config(400);
   auto stages = plan_stages(config, 2, SimulatedMachine().predictor());
 
-  const auto without = format_plan_table(config, 2, stages, {});
+  const auto without = format_plan_table(config, kTwoRanks, stages, {});
 
   EXPECT_THAT(without, Not(HasSubstr("in flight")));
   EXPECT_THAT(without, Not(HasSubstr("nvidia-smi"))) << "on CPUs";
@@ -61,8 +64,8 @@ TEST(FormatPlanTable, ShowsWhatMayBeInFlightAndWhatIsBesideThePlan) {
   stages[1].peak.allocated = Bytes{3} << 30U;
   stages[1].peak.active = Bytes{4} << 30U;
   config.settings.backend = "cuda";
-  const auto table = format_plan_table(config, 2, stages, {});
-  const auto plan = json::parse(format_plan_json(config, 2, stages, {})).as_object();
+  const auto table = format_plan_table(config, kTwoRanks, stages, {});
+  const auto plan = json::parse(format_plan_json(config, kTwoRanks, stages, {})).as_object();
 
   EXPECT_THAT(table, HasSubstr(" peak | in flight |"));
   EXPECT_THAT(table, HasSubstr("| 3.00 GiB |  1.00 GiB |"));
@@ -82,9 +85,10 @@ TEST(FormatPlanTable, ShowsWhatIsForetoldOfTheFirstExperiments) {
   experiments.resize(2);
   const Foretold foretold{"48 measurements in here", {Prediction{0.5, 0}, std::nullopt}};
 
-  const auto table = format_plan_table(config, 2, stages, experiments, nullptr, &foretold);
+  const auto table = format_plan_table(config, kTwoRanks, stages, experiments, nullptr, &foretold);
   const auto plan =
-      json::parse(format_plan_json(config, 2, stages, experiments, nullptr, &foretold)).as_object();
+      json::parse(format_plan_json(config, kTwoRanks, stages, experiments, nullptr, &foretold))
+          .as_object();
 
   EXPECT_THAT(table,
               ContainsRegex("z1_gas1_tmbspg1 .* 500.0 ms \\| 500.0 ms, 500.0 ms \\| +4.0 \\|"));
@@ -94,14 +98,38 @@ TEST(FormatPlanTable, ShowsWhatIsForetoldOfTheFirstExperiments) {
   EXPECT_EQ(listed.at(0).as_object().at("predicted_step_time_s"), 0.5);
   EXPECT_EQ(listed.at(0).as_object().at("predicted_interval_90_s").as_array().size(), 2U);
   EXPECT_FALSE(listed.at(1).as_object().contains("predicted_step_time_s"));
-  EXPECT_THAT(format_plan_table(config, 2, stages, experiments), Not(HasSubstr("predicted")));
+  EXPECT_THAT(format_plan_table(config, kTwoRanks, stages, experiments),
+              Not(HasSubstr("predicted")));
+}
+
+TEST(FormatPlanTable, SaysWhereALimitIsFromThatIsNotTheUsers) {
+  auto config = make_tuning_config(400);
+  Machine machine = kTwoRanks;
+  const auto json_of = [&] {
+    return json::parse(format_plan_json(config, machine, {}, {})).as_object();
+  };
+  EXPECT_EQ(json_of().at("memory_limit_bytes"), 400);
+  EXPECT_FALSE(json_of().contains("memory_limit_origin")) << "the user's";
+
+  machine.memory_limit_origin = "800 B free on Some GPU of this machine, less 300 B kernels";
+  config.objective.memory_headroom = 100;
+  const std::string origin =
+      "800 B free on Some GPU of this machine, less 300 B kernels, 100 B memory_headroom";
+
+  EXPECT_EQ(text_at(json_of(), "memory_limit_origin"), origin);
+  EXPECT_THAT(format_plan_table(config, machine, {}, {}),
+              HasSubstr("memory limit  400 B per rank: " + origin + "\n"));
+
+  config.settings.memory_limit = 0;
+  EXPECT_FALSE(json_of().contains("memory_limit_bytes")) << "not known";
 }
 
 TEST(FormatPlanTable, ShowsMemoryAndFeasibilityPerStage) {
   const auto config = make_tuning_config(400);
   const auto stages = plan_stages(config, 2, SimulatedMachine().predictor());
 
-  const auto table = format_plan_table(config, 2, stages, plan_experiments(config, 2, stages));
+  const auto table =
+      format_plan_table(config, kTwoRanks, stages, plan_experiments(config, 2, stages));
 
   EXPECT_THAT(table, HasSubstr("memory limit  400 B per rank"));
   EXPECT_THAT(table, ContainsRegex("\\| +0 \\|.* 400 B \\|.* 410 B \\| no +\\| +- \\|"));
@@ -112,11 +140,11 @@ TEST(FormatPlanTable, ShowsMemoryAndFeasibilityPerStage) {
 TEST(FormatPlanTable, NamesTheLossUnlessItIsTheUsualOne) {
   auto config = make_tuning_config(400);
   const auto stages = plan_stages(config, 2, SimulatedMachine().predictor());
-  EXPECT_THAT(format_plan_table(config, 2, stages, {}), Not(HasSubstr("loss ")));
+  EXPECT_THAT(format_plan_table(config, kTwoRanks, stages, {}), Not(HasSubstr("loss ")));
 
   config.settings.loss = {.keep_logits = true};
 
-  EXPECT_THAT(format_plan_table(config, 2, stages, {}),
+  EXPECT_THAT(format_plan_table(config, kTwoRanks, stages, {}),
               HasSubstr("loss          plain, logits kept\n"));
 }
 
@@ -127,7 +155,7 @@ TEST(FormatPlanTable, HasNoNumbersForAStageThatIsNotModelled) {
   stages[2].stage = 2;
   stages[2].unsupported = "not modelled: amp.enabled";
 
-  const auto table = format_plan_table(config, 2, stages, {});
+  const auto table = format_plan_table(config, kTwoRanks, stages, {});
 
   EXPECT_THAT(table, ContainsRegex("\\| +2 \\|( +- \\|){7} no +\\| +- \\|"));
   EXPECT_THAT(table, HasSubstr("stage 2 cannot run: not modelled: amp.enabled"));
@@ -137,7 +165,7 @@ TEST(FormatPlanTable, SaysThatTheLimitIsNotKnown) {
   const auto config = make_tuning_config(0);
   const auto stages = plan_stages(config, 2, SimulatedMachine().predictor());
 
-  EXPECT_THAT(format_plan_table(config, 2, stages, {}),
+  EXPECT_THAT(format_plan_table(config, kTwoRanks, stages, {}),
               HasSubstr("not known: every stage counts as feasible"));
 }
 

@@ -1,0 +1,18 @@
+// The memory limit that a run would find on the GPU of this machine.
+#pragma once
+
+#include <optional>
+
+#include "core/search/feasibility/machine.hpp"
+#include "core/search/feasibility/memory_limit.hpp"
+
+namespace dstune {
+
+/// The limit of a run whose workers each have a GPU like the first of this machine, which is asked.
+/// The user's own limit counts, if there is one. None where a limit is no device's free memory,
+/// and, with a warning, where the GPU cannot be asked or has nothing left.
+/// @param planned  what machine_of_plan() says
+std::optional<MemoryLimit> limit_of_gpu_here(const TuningConfig& config, const Machine& planned,
+                                             const LocalBackends& backends);
+
+}  // namespace dstune
