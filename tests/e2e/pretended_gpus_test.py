@@ -60,6 +60,9 @@ class TuningOnGpus(ProgramTest):
         self.assertEqual(len(re.findall("communicator of 2 ranks: ", finished.stderr)), 1, finished.stderr)
         run = events(self.results, "run")[0]["identity"]
         self.assertEqual((run["backend"], run["machine"]), ("cuda", "CUDA on host"))
+        listed = self.run_command([PROGRAM, "--list-backends"]).stdout.splitlines()
+        self.assertIn("NCCL: ", "\n".join(run["libraries_found"]))
+        self.assertEqual(set(run["libraries_found"]) - set(listed), set())
         self.assertEqual(FILES - {path.name for path in self.results.iterdir()}, set())
         self.assertEqual(read_json(self.results / "status.json")["exit_code"], 0)
         self.assert_optimum(results)

@@ -60,6 +60,9 @@ struct DeviceInfo {
   /// they are.
   std::string fp32_caveat = {};
   std::vector<CommonSetting> common = {};  ///< what its collectives want alike on all ranks
+  /// Driver and libraries with versions and files, for whoever looks for a fault: "NCCL: 2.28.9
+  /// (/usr/lib/libnccl.so.2)".
+  std::vector<std::string> found = {};
 
   bool operator==(const DeviceInfo&) const = default;
 };

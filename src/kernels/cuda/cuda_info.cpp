@@ -83,7 +83,9 @@ DeviceInfo describe_device(const Placement& placement) {
   info.free_memory = own.memory;
   info.limit_is_free_memory = true;
   if (info.unusable.empty()) info.common = nccl_settings();
-  if (placement.is_worker && info.unusable.empty()) measure_memory(placement, info);
+  if (!placement.is_worker || !info.unusable.empty()) return info;
+  info.found = library_versions();
+  measure_memory(placement, info);
   return info;
 }
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <boost/json/value_from.hpp>
+
 #include "core/base/text.hpp"
 #include "core/experiment/deepspeed_version.hpp"
 
@@ -26,6 +28,7 @@ RunIdentity run_identity_from_json(const json::object& object) {
   };
   const auto* const threads = object.if_contains("threads_per_rank");
   const auto* const learnt = object.if_contains("learnt");
+  const auto* const found = object.if_contains("libraries_found");
   return {own_copy(object.at("model").as_object()),
           text_at(object, "backend"),
           text_at(object, "machine"),
@@ -34,7 +37,9 @@ RunIdentity run_identity_from_json(const json::object& object) {
           later("libraries"),
           later("mpi"),
           threads == nullptr ? 0 : threads->to_number<int>(),
-          learnt == nullptr ? json::object() : own_copy(learnt->as_object())};
+          learnt == nullptr ? json::object() : own_copy(learnt->as_object()),
+          found == nullptr ? std::vector<std::string>()
+                           : json::value_to<std::vector<std::string>>(*found)};
 }
 
 json::object to_json(const RunIdentity& identity) {
@@ -44,6 +49,9 @@ json::object to_json(const RunIdentity& identity) {
       {"program", identity.program}, {"libraries", identity.libraries},
       {"mpi", identity.mpi},         {"threads_per_rank", identity.threads_per_rank}};
   if (!identity.learnt.empty()) object["learnt"] = identity.learnt;
+  if (!identity.libraries_found.empty()) {
+    object["libraries_found"] = json::value_from(identity.libraries_found);
+  }
   return object;
 }
 

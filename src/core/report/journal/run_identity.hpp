@@ -24,6 +24,8 @@ struct RunIdentity {
   /// What the search began with of the machine (to_json(LearntMachine)), which a run that is
   /// continued goes on with; empty: nothing. Not compared.
   json::object learnt = {};
+  /// Of the workers' GPUs: driver and libraries with versions and files. Not compared.
+  std::vector<std::string> libraries_found = {};
 
   bool operator==(const RunIdentity&) const = default;
 };

@@ -271,4 +271,14 @@ std::string library_names(const std::string& backend, const std::vector<WorkerIn
   return join({names.begin(), names.end()}, "; ");
 }
 
+std::vector<std::string> libraries_found(const std::string& backend,
+                                         const std::vector<WorkerInfo>& workers) {
+  std::set<std::string> lines;
+  for (const auto& worker : workers) {
+    const DeviceInfo* device = find_device(worker.devices, backend);
+    if (device != nullptr) lines.insert(device->found.begin(), device->found.end());
+  }
+  return {lines.begin(), lines.end()};
+}
+
 }  // namespace dstune

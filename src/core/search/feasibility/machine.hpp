@@ -92,4 +92,8 @@ std::string device_names(const std::string& backend, const std::vector<WorkerInf
 /// where none is known.
 std::string library_names(const std::string& backend, const std::vector<WorkerInfo>& workers);
 
+/// DeviceInfo::found of the workers' devices, each line once, sorted.
+std::vector<std::string> libraries_found(const std::string& backend,
+                                         const std::vector<WorkerInfo>& workers);
+
 }  // namespace dstune

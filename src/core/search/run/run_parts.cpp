@@ -105,7 +105,8 @@ RunIdentity identity_of(const RunParts& parts) {
           library_names(settings.backend, parts.workers),
           parts.surroundings.mpi,
           settings.threads_per_rank,
-          learnt_before(parts.kept_machine)};
+          learnt_before(parts.kept_machine),
+          libraries_found(settings.backend, parts.workers)};
 }
 
 }  // namespace dstune

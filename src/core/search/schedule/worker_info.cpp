@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include <boost/json/value_from.hpp>
+
 #include "core/base/json.hpp"
 
 namespace dstune {
@@ -70,7 +72,8 @@ json::object to_json(const DeviceInfo& device) {
           {"bounds", all_to_json(device.bounds)},
           {"libraries", device.libraries},
           {"fp32_caveat", device.fp32_caveat},
-          {"common", all_to_json(device.common)}};
+          {"common", all_to_json(device.common)},
+          {"found", json::value_from(device.found)}};
 }
 
 DeviceInfo device_info_from_json(const json::object& object) {
@@ -89,7 +92,8 @@ DeviceInfo device_info_from_json(const json::object& object) {
           all_from_json(object, "bounds", bound_from_json),
           text_at(object, "libraries"),
           text_at(object, "fp32_caveat"),
-          all_from_json(object, "common", common_from_json)};
+          all_from_json(object, "common", common_from_json),
+          json::value_to<std::vector<std::string>>(object.at("found"))};
 }
 
 }  // namespace

@@ -241,6 +241,17 @@ TEST(RunIdentity, NamesThePartThatDiffers) {
   EXPECT_TRUE(identity_remarks(before, before).empty());
 }
 
+TEST(RunIdentity, KeepsWhatLibrariesWereFoundAndDoesNotCompareIt) {
+  const RunIdentity before{{}, "cuda", "NVIDIA H200", "0.19.8"};
+  RunIdentity now = before;
+  now.libraries_found = {"CUDA driver: for CUDA 13.0", "NCCL: 2.28.9 (/lib/libnccl.so.2)"};
+
+  EXPECT_EQ(run_identity_from_json(to_json(now)), now);
+  EXPECT_EQ(run_identity_from_json(to_json(before)), before);
+  EXPECT_TRUE(differences(before, now).empty());
+  EXPECT_TRUE(identity_remarks(before, now).empty());
+}
+
 // Whoever wrote it did not know of them.
 TEST(RunIdentity, DoesNotCompareWhatAnEarlierVersionLeftOut) {
   const RunIdentity now{{}, "cpu", "CPU", "0.19.8", "dstune-mpi 0.1.0", "", "Open MPI v4.1.4", 2};
