@@ -165,14 +165,17 @@ std::string_view preset_of(const HostOverhead& overhead) {
   return found == kPresets.end() ? std::string_view() : found->name;
 }
 
-// Of cpu-gloo: two models that it was not made of, on two CPU ranks (docs/host-overhead.md).
+// Of cpu-gloo: two models that it was not made of, on two CPU ranks (docs/host-overhead.md). Of cuda:
+// two models on one GPU (docs/measurements.md).
 std::string preset_cost(const HostOverhead& overhead) {
   const std::string_view preset = preset_of(overhead);
   if (preset == kGlooOverhead) {
     return "a pick by it was 10 and 18 % slower in DeepSpeed than the fastest configuration, and "
            "up to 30 % in one batch; calibrated ones were never told from the fastest";
   }
-  return preset == kCudaOverhead ? "what a pick by it loses was measured on no GPU" : "";
+  if (preset != kCudaOverhead) return "";
+  return "a pick by it was the fastest of 6 configurations of one model on an H200, and of 3 of "
+         "another up to 9 % slower";
 }
 
 std::string describe(const HostOverhead& overhead) {
