@@ -29,10 +29,11 @@ constexpr std::array kPresets = {
     Preset{kCudaOverhead,
            {50e-6, 150e-6 / kHooksPerEarlier, 60e-6, 60e-6, 20e-6, 60e-6, 0, 2e-6, 3.5e-6, 24e-6},
            kAssumedSpread},
-    Preset{kGlooOverhead,
-           {160e-6, 450e-6 / kHooksPerEarlier, 3000e-6, 200e-6, 20e-6, 600e-6, 0, 2e-6, 4e-6, 24e-6},
-           kAssumedSpread,
-           kGlooRates},
+    Preset{
+        kGlooOverhead,
+        {160e-6, 450e-6 / kHooksPerEarlier, 3000e-6, 200e-6, 20e-6, 600e-6, 0, 2e-6, 4e-6, 24e-6},
+        kAssumedSpread,
+        kGlooRates},
     Preset{kNoOverhead, {}, 1},
 };
 
@@ -73,7 +74,7 @@ int likeness(const LibraryRate& rate, CollectiveKind kind, DType dtype) {
 
 std::string_view name_of(HostEvent event) {
   constexpr std::array<std::string_view, kHostEvents> kNames = {
-      "gradient_hook",     "sub_module_hook",       "collective",      "optimizer_tensor",
+      "gradient_hook",     "sub_module_hook",      "collective",      "optimizer_tensor",
       "synchronization",   "pipelined_collective", "gathered_tensor", "operator_forward",
       "operator_backward", "module_call"};
   return kNames[static_cast<std::size_t>(event)];
@@ -165,8 +166,8 @@ std::string_view preset_of(const HostOverhead& overhead) {
   return found == kPresets.end() ? std::string_view() : found->name;
 }
 
-// Of cpu-gloo: two models that it was not made of, on two CPU ranks (docs/host-overhead.md). Of cuda:
-// two models on one GPU (docs/measurements.md).
+// Of cpu-gloo: two models that it was not made of, on two CPU ranks (docs/host-overhead.md). Of
+// cuda: two models on one GPU (docs/measurements.md).
 std::string preset_cost(const HostOverhead& overhead) {
   const std::string_view preset = preset_of(overhead);
   if (preset == kGlooOverhead) {

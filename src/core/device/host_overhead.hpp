@@ -18,11 +18,11 @@ namespace dstune {
 
 /// A place in the step at which the training's host code spends time of its own.
 enum class HostEvent {
-  gradient_hook,    ///< ZeRO's handling of one gradient: stage 1 at the boundary, 2 and 3 always
-  sub_module_hook,  ///< stage 3: before or after a module's forward or backward, whatever it has
-  collective,       ///< launch of a collective, but for pipelined ones
-  optimizer_tensor,      ///< one tensor, or this rank's part of it, in the optimizer step
-  synchronization,       ///< a wait of the timer or at the end of backward, beside the waiting
+  gradient_hook,     ///< ZeRO's handling of one gradient: stage 1 at the boundary, 2 and 3 always
+  sub_module_hook,   ///< stage 3: before or after a module's forward or backward, whatever it has
+  collective,        ///< launch of a collective, but for pipelined ones
+  optimizer_tensor,  ///< one tensor, or this rank's part of it, in the optimizer step
+  synchronization,   ///< a wait of the timer or at the end of backward, beside the waiting
   pipelined_collective,  ///< one of several that begin before any is waited for (PipelinedCalls):
                          ///< all it costs but its transfer, so that its library has no latency
                          ///< beside it
@@ -47,8 +47,8 @@ constexpr bool is_optional(HostEvent event) {
 
 std::string_view name_of(HostEvent event);
 
-/// Earlier versions counted the hooks of modules with parameters alone, as "module_hook", whose time
-/// had those of containers and activations in it.
+/// Earlier versions counted the hooks of modules with parameters alone, as "module_hook", whose
+/// time had those of containers and activations in it.
 constexpr std::string_view kEarlierHook = "module_hook";
 /// So many hooks for each of those: 48 L + 24 for 24 L + 14 in a GPT-2 of L layers (2 and 6), with
 /// which profiles are calibrated.

@@ -324,8 +324,8 @@ TEST_P(HostOverheadOfStage, AddsTheOverflowChecksOperatorsOf16Bits) {
   EXPECT_NEAR(time, GetParam() == 3 ? 0 : 13e-6 * static_cast<double>(tensors), 1e-12);
 }
 
-// Four per module and micro-step, but no hook ends the backward of what gets no tensor with a gradient
-// by place: the two outermost modules and both embeddings.
+// Four per module and micro-step, but no hook ends the backward of what gets no tensor with a
+// gradient by place: the two outermost modules and both embeddings.
 TEST(HostOverhead, CountsHooksOfModulesInStage3Alone) {
   const TinyExperiment tiny = in_stage(3);
   const std::size_t modules = make_model_parameters(tiny.model).modules.size();

@@ -156,8 +156,8 @@ Ledger Ledger::from_json(const json::object& object) {
                         read<std::uint64_t>(line, "calls"), read<Bytes>(line, "bytes")};
   });
   ledger.host_ = read_lines(object, "host", [](const json::object& line) {
-    return HostLine{read_host_event(line),
-                    read<std::uint64_t>(line, "calls"), read<double>(line, "time_s"),
+    return HostLine{read_host_event(line), read<std::uint64_t>(line, "calls"),
+                    read<double>(line, "time_s"),
                     line.contains("idle_s") ? read<double>(line, "idle_s") : 0};
   });
   if (object.contains("product_wait_s")) {

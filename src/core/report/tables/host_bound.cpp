@@ -53,10 +53,10 @@ Remedy larger_micro_batch(const Experiment& experiment, const Measured& measured
             waits_for_host(experiment, measured) / 2};
   }
   const std::int64_t factor = smallest_divisor(step.accumulation_steps);
-  const Seconds of_micro_steps =
-      time_of(measured, {HostEvent::operator_forward, HostEvent::operator_backward,
-                         HostEvent::module_call, HostEvent::sub_module_hook, HostEvent::gathered_tensor,
-                         HostEvent::gradient_hook, HostEvent::collective});
+  const Seconds of_micro_steps = time_of(
+      measured, {HostEvent::operator_forward, HostEvent::operator_backward, HostEvent::module_call,
+                 HostEvent::sub_module_hook, HostEvent::gathered_tensor, HostEvent::gradient_hook,
+                 HostEvent::collective});
   return {concat("micro-batch ", factor * step.micro_batch, ", accumulation ",
                  step.accumulation_steps / factor, ": the same batch"),
           of_micro_steps * (1 - 1 / static_cast<double>(factor))};

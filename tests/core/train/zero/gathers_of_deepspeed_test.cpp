@@ -151,7 +151,8 @@ TEST(GathersOfDeepSpeed, AreTheDrySteps) {
       EXPECT_EQ(calls_of(ours, HostEvent::gathered_tensor),
                 row.at("gathered_tensors").to_number<std::uint64_t>())
           << json::serialize(row);
-      EXPECT_EQ(calls_of(ours, HostEvent::sub_module_hook), module_hooks(row)) << json::serialize(row);
+      EXPECT_EQ(calls_of(ours, HostEvent::sub_module_hook), module_hooks(row))
+          << json::serialize(row);
     }
     const double peak = row.at("peak").to_number<double>();
     const double difference = static_cast<double>(ours.peak_memory.allocated) / peak - 1;
