@@ -104,6 +104,8 @@ class Step:
         gathered, hooks = GatherCounter(model.parameters()), HookCounter(self.engine.optimizer)
         with Recorder(bench.deepspeed.comm.comm.cdb) as recorder, gathered, hooks:
             self.run()
+        if case.stage == 3 and hooks.total == 0:
+            raise RuntimeError("this DeepSpeed's hooks of stage 3 are not where they were: they cannot be counted")
         self.calls, self.pipelined = recorder.alone(), recorder.pipelined()
         owned = tensors
         if case.stage in (1, 2):

@@ -15,7 +15,7 @@ NAME = r"([A-Za-z](?:[\w.-]*\w)?)"
 HOSTS_IN_TEXT = re.compile(
     rf"\b(?:rank \d+|ranks \d+(?:(?:, and|,| and| to|-) ?\d+)*) on {NAME}"
     rf"|\bon (?:host|node) {NAME}"
-    rf"|\bmeasured on {NAME}(?= \(|,|[.;:]?$)"  # not "measured on no GPU"
+    rf"|\bmeasured on {NAME}(?= \(|,|[.;:]?$)"  # not "measured on no GPU", which earlier versions say
     rf"|[\w.-]@{NAME}|\[{NAME}\]:\d"
     rf"|(?<![\w./-]){NAME}:\d{{4,5}}(?![\w.])|(?<![\w./-])([A-Za-z][\w.-]*\d):\d{{1,5}}(?![\w.])")  # ports, slots
 NOT_HOSTS = re.compile(r"(?i)\d[\d.]*|[\da-f]*:[\da-f:]*|a|an|the|no|each|this|cuda|cpu|gpus?|hosts?|nodes?|ranks?"

@@ -4,6 +4,7 @@ import os
 import pathlib
 import random
 import statistics
+import types
 import unittest
 
 from calibration_support import BEYOND, COST, design, rounds
@@ -13,7 +14,7 @@ import estimates
 import fitting
 import steps
 from gathers import GATHERED, GatherCounter
-from hooks import HOOK
+from hooks import HOOK, HOOKS, HookCounter
 
 ROOT = pathlib.Path(os.environ["DSTUNE_SOURCE_DIR"])
 
@@ -277,6 +278,22 @@ class Recording(unittest.TestCase):
         self.assertEqual((gathered.tensors, handle), (3, "handle"))
         self.assertEqual([(len(tensors), quantize) for tensors, quantize in asked], [(2, False), (1, True), (3, False)])
         self.assertEqual([tensor.all_gather_coalesced for tensor in parameters], before)
+
+    def test_hooks_are_counted_where_deepspeed_looks_them_up(self):
+        class Offload:
+            def hook(self, module):
+                return module
+
+        for name in HOOKS:
+            setattr(Offload, name, Offload.hook)
+        optimizer = types.SimpleNamespace(parameter_offload=Offload())
+
+        with HookCounter(optimizer) as hooks, HookCounter(types.SimpleNamespace()) as none:
+            said = [getattr(optimizer.parameter_offload, name)(7) for name in (*HOOKS, HOOKS[0])]
+        optimizer.parameter_offload.pre_sub_module_forward_function(7)
+
+        self.assertEqual((list(hooks.calls.values()), hooks.total, none.total, said), ([2, 1, 1, 1], 5, 0, [7] * 5))
+        self.assertEqual(vars(optimizer.parameter_offload), {})
 
     def test_bus_factors_are_those_of_nccl_tests(self):
         factors = {kind: collectives.bus_factor(kind, 4) for kind in collectives.KINDS}

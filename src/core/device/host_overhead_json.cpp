@@ -132,9 +132,9 @@ std::array<Seconds, kHostEvents> events_from(const json::object& object) {
     const auto event = static_cast<HostEvent>(i);
     const bool is_there = object.contains(name_of(event));
     if (is_optional(event) && !is_there) continue;
-    values[i] = event == HostEvent::sub_module_hook && !is_there
-                    ? object.at(kEarlierHook).to_number<double>() / kHooksPerEarlier
-                    : object.at(name_of(event)).to_number<double>();
+    // As those versions counted it, which tells their results from those of now.
+    const bool is_earlier = event == HostEvent::sub_module_hook && !is_there;
+    values[i] = object.at(is_earlier ? kEarlierHook : name_of(event)).to_number<double>();
   }
   return values;
 }

@@ -71,6 +71,7 @@ TEST(HostOverhead, OfEarlierJournalsPaysPipelinedCollectivesInFull) {
 TEST(HostOverhead, OfEarlierJournalsHasFewerAndDearerHooks) {
   HostOverhead own = measured_profile();
   own.uncertainty.fill(1e-6);
+  own.at(HostEvent::sub_module_hook) = 1e-3;
   json::object earlier = to_json(own);
   earlier.erase(name_of(HostEvent::sub_module_hook));
   earlier[kEarlierHook] = 1.97e-3;
@@ -80,8 +81,9 @@ TEST(HostOverhead, OfEarlierJournalsHasFewerAndDearerHooks) {
 
   const HostOverhead read = host_overhead_from_json(earlier);
 
-  EXPECT_DOUBLE_EQ(read.at(HostEvent::sub_module_hook), 1e-3);
-  EXPECT_DOUBLE_EQ(read.uncertainty_of(HostEvent::sub_module_hook), 1e-4);
+  EXPECT_EQ(read.at(HostEvent::sub_module_hook), 1.97e-3) << "results with it are not mixed";
+  EXPECT_EQ(read.uncertainty_of(HostEvent::sub_module_hook), 1.97e-4);
+  EXPECT_NE(read, own);
 }
 
 // What hooks cost in those versions holds it.

@@ -10,7 +10,7 @@ namespace {
 class LayerNormTest : public DeviceTest {
  protected:
   /// Backward's, in place.
-  void expect_sums(std::int64_t rows, std::int64_t cols);
+  void expect_sums(std::int64_t rows, std::int64_t cols, DType dtype = DType::fp32);
 };
 INSTANTIATE_TEST_SUITE_P(Devices, LayerNormTest, ::testing::ValuesIn(device_cases()),
                          [](const auto& param) { return param.param.name; });
@@ -137,40 +137,42 @@ ColumnSums column_sums(const std::vector<double>& x, const std::vector<double>& 
   return sums;
 }
 
-void LayerNormTest::expect_sums(std::int64_t rows, std::int64_t cols) {
-  const auto x = random_values(rows * cols, DType::fp32, 1);
-  const auto d_out = random_values(rows * cols, DType::fp32, 2);
+void LayerNormTest::expect_sums(std::int64_t rows, std::int64_t cols, DType dtype) {
+  const auto x = random_values(rows * cols, dtype, 1);
+  const auto d_out = random_values(rows * cols, dtype, 2);
   const std::vector<double> ones(static_cast<std::size_t>(cols), 1);
   const Reference saved = layer_norm(x, ones, ones);
-  const Buffer x_buffer = upload(x);
-  const Buffer gamma = upload(ones);
+  const Buffer x_buffer = upload(x, dtype);
+  const Buffer gamma = upload(ones, dtype);
   const Buffer mean = upload(saved.mean);
   const Buffer rstd = upload(saved.rstd);
-  const Buffer d_x = upload(d_out);  // in place
-  const Buffer d_gamma = buffer(cols);
-  const Buffer d_beta = buffer(cols);
+  const Buffer d_x = upload(d_out, dtype);  // in place
+  const Buffer d_gamma = buffer(cols, dtype);
+  const Buffer d_beta = buffer(cols, dtype);
 
-  device().run(LayerNormBackward{.d_out = as_matrix(d_x.tensor(DType::fp32), rows, cols),
-                                 .x = as_matrix(x_buffer.tensor(DType::fp32), rows, cols),
-                                 .gamma = gamma.tensor(DType::fp32),
+  device().run(LayerNormBackward{.d_out = as_matrix(d_x.tensor(dtype), rows, cols),
+                                 .x = as_matrix(x_buffer.tensor(dtype), rows, cols),
+                                 .gamma = gamma.tensor(dtype),
                                  .saved = {mean.tensor(DType::fp32), rstd.tensor(DType::fp32)},
-                                 .d_x = as_matrix(d_x.tensor(DType::fp32), rows, cols),
-                                 .d_gamma = d_gamma.tensor(DType::fp32),
-                                 .d_beta = d_beta.tensor(DType::fp32)});
+                                 .d_x = as_matrix(d_x.tensor(dtype), rows, cols),
+                                 .d_gamma = d_gamma.tensor(dtype),
+                                 .d_beta = d_beta.tensor(dtype)});
 
+  const double tolerance = dtype == DType::fp32 ? 1e-5 : tolerance_of(dtype);
   const ColumnSums expected = column_sums(x, d_out, saved, static_cast<std::size_t>(cols));
-  expect_close(download(d_gamma.tensor(DType::fp32)), expected.gamma, 1e-5);
-  expect_close(download(d_beta.tensor(DType::fp32)), expected.beta, 1e-5);
-  const auto actual = download(d_x.tensor(DType::fp32));
+  expect_close(download(d_gamma.tensor(dtype)), expected.gamma, tolerance);
+  expect_close(download(d_beta.tensor(dtype)), expected.beta, tolerance);
+  const auto actual = download(d_x.tensor(dtype));
   double of_row = 0;  // a gradient along the ones, which change no xhat
   for (std::int64_t j = 0; j < cols; ++j) of_row += actual[static_cast<std::size_t>(j)];
-  EXPECT_NEAR(of_row, 0, 1e-3);
+  EXPECT_NEAR(of_row, 0, dtype == DType::fp32 ? 1e-3 : 0.2);
 }
 
 TEST_P(LayerNormTest, GradientsOfManyOrWideRowsAreSummedUp) {
   const std::int64_t shapes[][2] = {{700, 24}, {300, 5},  {512, 40},
                                     {5, 2100}, {3, 6000}, {3, 8200}};
   for (const auto& [rows, cols] : shapes) expect_sums(rows, cols);
+  for (const DType dtype : {DType::bf16, DType::fp16}) expect_sums(512, 40, dtype);
 }
 
 // CUDA then sums by parts; on the host that takes a quarter of a minute (label long), and the CPU's

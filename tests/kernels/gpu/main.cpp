@@ -14,6 +14,7 @@ constexpr int kMostRanks = 8;
 /// What GoogleTest's filter `chosen` leaves of the tests that so many GPUs can run. All after its
 /// first "-" is left out.
 std::string narrowed(const std::string& chosen, int gpus) {
+  if (chosen.empty()) return chosen;
   std::string filter = chosen;
   char before = chosen.find('-') == std::string::npos ? '-' : ':';
   for (int ranks = gpus + 1; ranks <= kMostRanks; ++ranks) {

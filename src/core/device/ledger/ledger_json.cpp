@@ -26,7 +26,7 @@ constexpr std::array<std::string_view, kStreams> kStreamNames = {"compute", "red
                                                                  "communication"};
 constexpr std::string_view kWhere = "ledger";
 
-/// Earlier journals have fewer hooks, of as much time.
+/// Earlier journals have fewer and dearer hooks, as their profile does.
 HostEvent read_host_event(const json::object& line) {
   if (line.at("event").as_string() == kEarlierHook) return HostEvent::sub_module_hook;
   return read_enum<HostEvent>(line, "event", kHostEvents, kWhere);

@@ -20,7 +20,11 @@ std::optional<MemoryLimit> limit_of_gpu_here(const TuningConfig& config, const M
   WorkerInfo worker;
   worker.devices = {std::move(device)};
   try {
-    return memory_limit_of_run(config, planned.backend, {worker});
+    MemoryLimit limit = memory_limit_of_run(config, planned.backend, {worker});
+    if (limit.bytes > config.objective.memory_headroom) return limit;
+    log_warning(concat("on this machine memory_headroom leaves nothing of ",
+                       format_bytes(limit.bytes), ": ", limit.origin));
+    return std::nullopt;
   } catch (const ConfigError& fault) {
     log_warning(concat("on this machine: ", fault.what()));
     return std::nullopt;

@@ -9,8 +9,8 @@
 namespace dstune {
 
 /// The limit of a run whose workers each have a GPU like the first of this machine, which is asked.
-/// The user's own limit counts, if there is one. None where a limit is no device's free memory,
-/// and, with a warning, where the GPU cannot be asked or has nothing left.
+/// For a user who sets no limit. None where a limit is no device's free memory, and, with a
+/// warning, where the GPU cannot be asked or has nothing left.
 /// @param planned  what machine_of_plan() says
 std::optional<MemoryLimit> limit_of_gpu_here(const TuningConfig& config, const Machine& planned,
                                              const LocalBackends& backends);

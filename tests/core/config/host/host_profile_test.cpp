@@ -10,6 +10,9 @@
 namespace dstune::host_profile_test {
 namespace {
 
+using testing_support::Faults;
+using testing_support::faults_in;
+
 class HostProfileFile : public testing::Test {
  protected:
   /// @param hooks  the number of hooks with its key, and that of its uncertainty

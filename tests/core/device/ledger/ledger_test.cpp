@@ -130,6 +130,16 @@ TEST(Ledger, ReadsWhatEarlierVersionsWrote) {
   EXPECT_EQ(Ledger::from_json(object).idle_time(), 0);
 }
 
+TEST(Ledger, ReadsTheHooksThatEarlierVersionsCounted) {
+  Ledger ledger;
+  ledger.add_host(HostEvent::sub_module_hook, 0.25, 62);
+  json::object object = ledger.to_json();
+
+  object.at("host").as_array()[0].as_object()["event"] = "module_hook";
+
+  EXPECT_EQ(Ledger::from_json(object), ledger);
+}
+
 TEST(Ledger, UnknownNamesAreNoLedger) {
   json::object object = test::make_ledger().to_json();
 

@@ -88,5 +88,14 @@ TEST_F(MemoryHereTest, IsNoneWithAWarningOfAGpuThatOthersFill) {
               HasSubstr("nothing is left of 50.00 MiB free on Some GPU of this machine"));
 }
 
+TEST_F(MemoryHereTest, IsNoneWithAWarningWhereHeadroomLeavesNothing) {
+  config_.objective.memory_headroom = 70 * kGiB;
+  testing::internal::CaptureStderr();
+
+  EXPECT_FALSE(limit());
+
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("memory_headroom leaves nothing"));
+}
+
 }  // namespace
 }  // namespace dstune::memory_here_test

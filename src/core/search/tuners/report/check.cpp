@@ -114,10 +114,11 @@ std::string check_memory(const Plan& plan, const LocalBackends& backends) {
   if (given != 0) return "";
   const auto limit = limit_here(plan, workers, backends);
   if (!limit) return "; the memory limit is not known here";
+  const Bytes room = limit->bytes - std::min(limit->bytes, plan.config.objective.memory_headroom);
   for (const StagePlan& stage : plan.stages) {
-    if (stage.peak.counted() <= limit->bytes) continue;
+    if (stage.peak.counted() <= room) continue;
     log_warning(concat("stage ", stage.stage, " needs ", format_bytes(stage.peak.counted()),
-                       " per rank for one sample, more than the ", format_bytes(limit->bytes),
+                       " per rank for one sample, more than the ", format_bytes(room),
                        " that it could have on this machine"));
   }
   return concat("; here a rank could have ", format_bytes(limit->bytes), ": ", limit->origin);
