@@ -13,7 +13,7 @@ namespace {
 class ToyMlp final : public nn::TapeModel {
  public:
   ToyMlp(const ModelNames& names, const MicroBatch& batch, Device& device)
-      : TapeModel(batch, device),
+      : TapeModel(names, batch, device),
         root_(names.module("")),
         embed_(names, "embed"),
         mlp_(names.module("mlp")),
