@@ -14,7 +14,7 @@ namespace {
 // updates, and the row read a second time.
 constexpr int kThreads = 128;
 constexpr int kColumns = 4;
-constexpr int kMostColumns = 1 << 24;  // that fp32 counts one by one
+[[maybe_unused]] constexpr int kMostColumns = 1 << 24;  // that fp32 counts one by one
 
 template <class T>
 struct Forward {
