@@ -8,6 +8,17 @@
 
 namespace dstune {
 
+std::optional<MemoryLimit> limit_of_workers_here(const TuningConfig& config,
+                                                 const std::string& backend,
+                                                 const std::vector<WorkerInfo>& workers) {
+  try {
+    return memory_limit_of_run(config, backend, workers);
+  } catch (const ConfigError& fault) {
+    log_warning(concat("on this machine: ", fault.what()));
+    return std::nullopt;
+  }
+}
+
 std::optional<MemoryLimit> limit_of_gpu_here(const TuningConfig& config, const Machine& planned,
                                              const LocalBackends& backends) {
   const DeviceInfo* listed = find_device(backends.devices, planned.backend);
@@ -19,16 +30,11 @@ std::optional<MemoryLimit> limit_of_gpu_here(const TuningConfig& config, const M
   }
   WorkerInfo worker;
   worker.devices = {std::move(device)};
-  try {
-    MemoryLimit limit = memory_limit_of_run(config, planned.backend, {worker});
-    if (limit.bytes > config.objective.memory_headroom) return limit;
-    log_warning(concat("on this machine memory_headroom leaves nothing of ",
-                       format_bytes(limit.bytes), ": ", limit.origin));
-    return std::nullopt;
-  } catch (const ConfigError& fault) {
-    log_warning(concat("on this machine: ", fault.what()));
-    return std::nullopt;
-  }
+  auto limit = limit_of_workers_here(config, planned.backend, {worker});
+  if (!limit || limit->bytes > config.objective.memory_headroom) return limit;
+  log_warning(concat("on this machine memory_headroom leaves nothing of ",
+                     format_bytes(limit->bytes), ": ", limit->origin));
+  return std::nullopt;
 }
 
 }  // namespace dstune

@@ -94,12 +94,7 @@ std::optional<MemoryLimit> limit_here(const Plan& plan, const std::vector<Worker
   if (device == nullptr) return std::nullopt;
   if (device->limit_is_free_memory) return limit_of_gpu_here(plan.config, plan.machine, backends);
   if (!device->is_shared) return std::nullopt;
-  try {
-    return memory_limit_of_run(plan.config, plan.machine.backend, workers);
-  } catch (const ConfigError& fault) {
-    log_warning(concat("on this machine: ", fault.what()));
-    return std::nullopt;
-  }
+  return limit_of_workers_here(plan.config, plan.machine.backend, workers);
 }
 
 /// The text about the memory limit. Another machine may run the configuration, so a limit that

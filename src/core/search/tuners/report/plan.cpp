@@ -12,6 +12,20 @@
 
 namespace dstune {
 
+namespace {
+
+/// Where the user sets no memory limit: takes that of the GPU of this machine, if there is one.
+void take_limit_of_gpu_here(Plan& plan, const LocalBackends& backends) {
+  if (plan.machine.memory_limit != 0) return;
+  auto limit = limit_of_gpu_here(plan.config, plan.machine, backends);
+  if (!limit) return;
+  plan.machine.memory_limit = limit->bytes;
+  plan.machine.memory_limit_origin = std::move(limit->origin);
+  plan.config = completed(std::move(plan.config), plan.machine);
+}
+
+}  // namespace
+
 Plan begin_plan(const CommandLine& options, const LocalBackends& backends) {
   CommandLine planned = options;
   PlannedWorkers workers{options.world_size};
@@ -28,15 +42,6 @@ Plan begin_plan(const CommandLine& options, const LocalBackends& backends) {
   plan.backend = backends.make_to_ask(plan.machine.backend);
   if (plan.backend) plan.device = &plan.backend->device(kOnlyAsked);
   return plan;
-}
-
-void take_limit_of_gpu_here(Plan& plan, const LocalBackends& backends) {
-  if (plan.machine.memory_limit != 0) return;
-  auto limit = limit_of_gpu_here(plan.config, plan.machine, backends);
-  if (!limit) return;
-  plan.machine.memory_limit = limit->bytes;
-  plan.machine.memory_limit_origin = std::move(limit->origin);
-  plan.config = completed(std::move(plan.config), plan.machine);
 }
 
 void log_warnings(const Plan& plan) {

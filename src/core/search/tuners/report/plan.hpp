@@ -31,10 +31,6 @@ struct Plan {
 /// @throws ConfigError  with every fault of the files
 Plan begin_plan(const CommandLine& options, const LocalBackends& backends);
 
-/// Where the user sets no memory limit: takes that of the GPU of this machine, if there is one.
-/// @throws ConfigError  if the objective's headroom leaves nothing
-void take_limit_of_gpu_here(Plan& plan, const LocalBackends& backends);
-
 /// Adds the stages to the plan. @throws ConfigError  if none can run, for another reason than
 /// memory
 void add_stages(Plan& plan);

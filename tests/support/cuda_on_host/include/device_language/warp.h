@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <type_traits>
 
-// What only meets lanes touches no memory of the kernel's. Instrumented, it takes most of the time
-// that a kernel with shuffles takes under the thread sanitizer.
+// What only meets lanes touches no memory of the kernel's. Instrumented, it takes a fifth of the
+// processor time of the tests of training under the thread sanitizer.
 #ifdef __clang__
 #define CUDA_ON_HOST_UNSEEN __attribute__((disable_sanitizer_instrumentation))
 #else
