@@ -4,6 +4,7 @@
 #include <string>
 #include <tuple>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/base/json_parser.hpp"
@@ -64,6 +65,8 @@ TEST_P(StepCallsTest, AStepNeitherStopsTheGpuNorTakesMemoryOfIt) {
 
     EXPECT_EQ(forbidden_calls(), before);
     EXPECT_GT(cuda_on_host::calls("cudaLaunchKernelEx"), launches + 100);
+    EXPECT_THAT(own.device.ledger().stand_ins(),
+                testing::ElementsAre(testing::HasSubstr("attention: PyTorch would take")));
   };
   test::on_training_ranks(make_step_config(config), 1, run, settings);
 }

@@ -134,6 +134,10 @@ void Ledger::add_idle(HostEvent event, Seconds idle) {
 
 void Ledger::add_library_wait(Seconds time) { add_times(library_wait_, time, times_); }
 
+void Ledger::note_stand_in(const std::string& text) {
+  if (std::ranges::find(stand_ins_, text) == stand_ins_.end()) stand_ins_.push_back(text);
+}
+
 void Ledger::note_live(std::int64_t elements) {
   peak_live_elements_ = std::max(peak_live_elements_, elements);
 }

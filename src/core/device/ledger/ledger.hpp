@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -150,6 +151,8 @@ class Ledger {
   void add_library_wait(Seconds time);
   /// Adds idle time to the line of `event`, which must be there.
   void add_idle(HostEvent event, Seconds idle);
+  /// Says that another kernel than PyTorch's ran, and what is known of the difference.
+  void note_stand_in(const std::string& text);
   /// Says how many elements of full parameters exist at this moment (stage 3).
   void note_live(std::int64_t elements);
 
@@ -158,6 +161,8 @@ class Ledger {
   const std::vector<SyncLine>& syncs() const noexcept { return syncs_; }
   const std::vector<TransferLine>& transfers() const noexcept { return transfers_; }
   const std::vector<HostLine>& host() const noexcept { return host_; }
+  /// Each sentence once.
+  const std::vector<std::string>& stand_ins() const noexcept { return stand_ins_; }
   std::int64_t peak_live_elements() const noexcept { return peak_live_elements_; }
 
   /// The entries that were added since `before`, an earlier state of this ledger; the result has
@@ -203,6 +208,7 @@ class Ledger {
   std::vector<TransferLine> transfers_;
   std::vector<HostLine> host_;
   Seconds library_wait_ = 0;
+  std::vector<std::string> stand_ins_;
   std::int64_t peak_live_elements_ = 0;
   std::uint64_t times_ = 1;
 };

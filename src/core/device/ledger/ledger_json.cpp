@@ -136,6 +136,7 @@ json::object Ledger::to_json() const {
                       {"host", to_array(host_)},
                       {"peak_live_elements", peak_live_elements_}};
   if (library_wait_ > 0) object["product_wait_s"] = library_wait_;
+  if (!stand_ins_.empty()) object["stand_ins"] = json::value_from(stand_ins_);
   return object;
 }
 
@@ -162,6 +163,9 @@ Ledger Ledger::from_json(const json::object& object) {
   });
   if (object.contains("product_wait_s")) {
     ledger.library_wait_ = read<double>(object, "product_wait_s");
+  }
+  if (const auto* stand_ins = object.if_contains("stand_ins")) {
+    ledger.stand_ins_ = json::value_to<std::vector<std::string>>(*stand_ins);
   }
   ledger.peak_live_elements_ = read<std::int64_t>(object, "peak_live_elements");
   return ledger;

@@ -29,8 +29,9 @@ void CudaDevice::compute(const Attention& op) {
   if (!is_fused) own_attention(op, stream());
   if (op.shape.softcap != 0) return;  // which only PyTorch's chain of kernels can do
   const DType dtype = op.out.dtype;
-  say_stand_in(pytorch_attention(compute_capability(), op.shape, dtype),
-               is_fused ? AttentionKernel::cudnn : own_kernel(op.shape, dtype));
+  const AttentionKernel theirs = pytorch_attention(compute_capability(), op.shape, dtype);
+  const AttentionKernel ours = is_fused ? AttentionKernel::cudnn : own_kernel(op.shape, dtype);
+  if (theirs != ours) ledger().note_stand_in(about_stand_in(theirs, ours));
 }
 
 void CudaDevice::compute(const AttentionBackward& op) {

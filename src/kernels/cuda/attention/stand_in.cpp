@@ -1,11 +1,8 @@
 #include "kernels/cuda/attention/stand_in.hpp"
 
 #include <array>
-#include <cstddef>
 #include <string_view>
-#include <utility>
 
-#include "core/base/log.hpp"
 #include "core/base/text.hpp"
 
 namespace dstune::cuda {
@@ -81,26 +78,6 @@ std::string about_stand_in(AttentionKernel theirs, AttentionKernel ours) {
   if (ours == AttentionKernel::plain) slowdown = "many times as long";
   return concat("attention: PyTorch would take ", name_of(theirs), " on this GPU; ", name_of(ours),
                 " stands in for it and takes ", slowdown);
-}
-
-namespace {
-
-constexpr std::size_t kKernels = 6;
-static_assert(static_cast<std::size_t>(AttentionKernel::plain) + 1 == kKernels);
-
-thread_local bool is_silent = false;
-
-}  // namespace
-
-NoStandInIsSaid::NoStandInIsSaid() : before_(std::exchange(is_silent, true)) {}
-NoStandInIsSaid::~NoStandInIsSaid() { is_silent = before_; }
-
-void say_stand_in(AttentionKernel theirs, AttentionKernel ours) {
-  if (theirs == ours || is_silent) return;
-  static thread_local std::array<std::array<bool, kKernels>, kKernels> said{};
-  bool& is_said = said[static_cast<std::size_t>(theirs)][static_cast<std::size_t>(ours)];
-  if (std::exchange(is_said, true)) return;
-  log_warning(about_stand_in(theirs, ours));
 }
 
 }  // namespace dstune::cuda

@@ -28,19 +28,4 @@ AttentionKernel pytorch_attention(int compute_capability, const AttentionShape& 
 /// kernel, or nothing is known of the difference.
 std::string about_stand_in(AttentionKernel theirs, AttentionKernel ours);
 
-/// While it lives, this thread says nothing of stand-ins: what runs is no training.
-class NoStandInIsSaid {
- public:
-  NoStandInIsSaid();
-  ~NoStandInIsSaid();
-  NoStandInIsSaid(const NoStandInIsSaid&) = delete;
-  NoStandInIsSaid& operator=(const NoStandInIsSaid&) = delete;
-
- private:
-  bool before_;
-};
-
-/// Logs that, for each pair once in a thread.
-void say_stand_in(AttentionKernel theirs, AttentionKernel ours);
-
 }  // namespace dstune::cuda

@@ -107,7 +107,9 @@ TEST(Ledger, SameWorkForgetsTheTimesOnly) {
 TEST(Ledger, ReadsBackToTheSameBits) {
   Ledger ledger = test::make_ledger();
   EXPECT_FALSE(ledger.to_json().contains("product_wait_s"));
+  EXPECT_FALSE(ledger.to_json().contains("stand_ins"));
   ledger.add_library_wait(1.0 / 3);
+  ledger.note_stand_in("attention: another kernel");
   for (const DType dtype :
        {DType::fp32, DType::bf16, DType::fp16, DType::int8, DType::fp64, DType::uint8}) {
     CollectiveLine line = call(CollectiveKind::all_reduce, 4, 1);

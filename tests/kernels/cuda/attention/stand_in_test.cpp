@@ -59,20 +59,5 @@ TEST(StandIn, IsSaidWithWhatItCosts) {
               HasSubstr("nothing is known"));
 }
 
-TEST(StandIn, IsSaidOnce) {
-  const auto said = [](AttentionKernel theirs) {
-    ::testing::internal::CaptureStderr();
-    say_stand_in(theirs, AttentionKernel::cudnn);
-    return ::testing::internal::GetCapturedStderr();
-  };
-  EXPECT_THAT(said(AttentionKernel::cudnn), IsEmpty());
-  {
-    const NoStandInIsSaid silence;
-    EXPECT_THAT(said(AttentionKernel::flash), IsEmpty());
-  }
-  EXPECT_THAT(said(AttentionKernel::flash), HasSubstr("FlashAttention-2"));
-  EXPECT_THAT(said(AttentionKernel::flash), IsEmpty());
-}
-
 }  // namespace
 }  // namespace dstune::cuda::stand_in_test

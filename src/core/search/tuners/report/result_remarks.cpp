@@ -84,6 +84,11 @@ std::string library_remark(const Record& best) {
                 best.experiment.name, " waits ", format_seconds(wait), " for that, by the profile");
 }
 
+std::string stand_in_remark(const Record& best) {
+  const Measured* measured = measured_of(best);
+  return measured == nullptr ? "" : join(measured->ledger.stand_ins(), "; ");
+}
+
 std::string cores_remark(const std::vector<Record>& records) {
   constexpr double kEnough = 0.75;
   std::vector<double> shares;
@@ -177,6 +182,7 @@ std::vector<std::string> result_remarks(const std::vector<Record>& records, Metr
   if (best) remarks.push_back(peak_remark(records, *best));
   if (best) remarks.push_back(checkpointing_remark(records, *best));
   if (best) remarks.push_back(library_remark(*best));
+  if (best) remarks.push_back(stand_in_remark(*best));
   remarks.push_back(arithmetic_remark(records));
   remarks.push_back(cores_remark(records));
   remarks.push_back(slow_steps_remark(records));

@@ -38,6 +38,9 @@ std::string cores_remark(const std::vector<Record>& records);
 /// if no experiment has slow_steps.
 std::string slow_steps_remark(const std::vector<Record>& records);
 
+/// What of PyTorch's kernels others stood in for, and what that costs; "" if none did.
+std::string stand_in_remark(const Record& best);
+
 /// "the GPU was held back in 3 of 20 experiments (most in z3_gas1_tmbspg4, power cap: SM clock 1410
 /// of 1980 MHz (71 %), 83 C, 612 W): their times are not its best"; "" if it never was.
 std::string throttle_remark(const std::vector<Record>& records);

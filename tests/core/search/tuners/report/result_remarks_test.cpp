@@ -155,6 +155,16 @@ Record on_device(std::optional<DeviceUse> use) {
   return record(1, result);
 }
 
+TEST(StandInRemark, HasWhatStoodInForPytorchsKernels) {
+  Measured measured;
+  EXPECT_EQ(stand_in_remark(record(1, measured)), "");
+  measured.ledger.note_stand_in("attention: another");
+  measured.ledger.note_stand_in("softmax: another");
+  measured.ledger.note_stand_in("attention: another");
+  EXPECT_EQ(stand_in_remark(record(1, measured)), "attention: another; softmax: another");
+  EXPECT_EQ(stand_in_remark(record(1, OutOfMemory{})), "");
+}
+
 TEST(ThrottleRemark, HasTheNumbersOfTheSlowestClock) {
   const auto throttled = [](double clock, std::string reason) {
     return on_device(DeviceUse{.sm_clock_mhz = clock,
