@@ -1,8 +1,9 @@
-// Optimizer steps of one rank on the CPU, each when it is asked for: bench/step_beside_torch.py
-// has PyTorch's in between.
+// Optimizer steps of one rank on the CPU, each when it is asked for: bench/step_beside_torch.py and
+// bench/small_steps_beside_torch.py have PyTorch's in between.
 //
-// usage: steps_on_request MODEL MICRO_BATCH SEQUENCE THREADS [fp32|bf16]
-//   MODEL  a preset, a config.json or the folder that holds it
+// usage: steps_on_request MODEL MICRO_BATCH SEQUENCE THREADS [fp32|bf16 [PROFILE]]
+//   MODEL    a preset, a config.json or the folder that holds it
+//   PROFILE  of host overhead, of which steps take what is PyTorch's own; without it nothing
 // A line of standard input is a step, answered by a line of JSON. Exit code 2: it cannot run.
 
 #include <exception>
@@ -13,6 +14,7 @@
 #include <time.h>
 
 #include "core/base/json.hpp"
+#include "core/config/host/read_host_overhead.hpp"
 #include "core/config/model/read_model_spec.hpp"
 #include "core/device/dry/dry_collectives.hpp"
 #include "core/experiment/step_config.hpp"
@@ -51,6 +53,17 @@ StepConfig plain_config(int micro_batch, bool is_bf16) {
                            {"optimizer", {{"type", "AdamW"}, {"params", {{"lr", 1e-4}}}}}});
 }
 
+HostOverhead pytorchs_own(const std::string& profile) {
+  Problems problems("the command line");
+  const auto whole = read_host_overhead(profile, {"."}, "PROFILE", problems);
+  problems.throw_if_any();
+  HostOverhead own = whole.value();
+  for (std::size_t event = 0; event < kHostEvents; ++event) {
+    if (!is_of_pytorch(static_cast<HostEvent>(event))) own.seconds[event] = 0;
+  }
+  return own;
+}
+
 json::object answer(TrainingStep& step) {
   const Seconds begin = process_time();
   const StepReport report = step.run();
@@ -59,12 +72,15 @@ json::object answer(TrainingStep& step) {
           {"optimizer_s", report.optimizer}, {"loss", report.loss}};
 }
 
-void serve(const std::string& model, int micro_batch, int sequence, int threads, bool is_bf16) {
+void serve(const std::string& model, int micro_batch, int sequence, int threads, bool is_bf16,
+           const std::string& profile) {
   cpu::set_blas_threads(threads);
   cpu::take_blas_memory();
   RunSettings settings;
   settings.model = model_named(model);
   settings.sequence_length = sequence;
+  settings.threads_per_rank = threads;
+  if (!profile.empty()) settings.host_overhead = pytorchs_own(profile);
   cpu::CpuDevice device(kEnough);
   device.products().use_onednn(cpu::choose_products(cpu::read_product_choice(), threads), threads);
   DryCollectives alone(device, 0, 1);
@@ -78,13 +94,14 @@ void serve(const std::string& model, int micro_batch, int sequence, int threads,
 }  // namespace dstune
 
 int main(int argc, char** argv) {
-  if (argc != 5 && argc != 6) {
-    std::cerr << "usage: steps_on_request MODEL MICRO_BATCH SEQUENCE THREADS [fp32|bf16]\n";
+  if (argc < 5 || argc > 7) {
+    std::cerr
+        << "usage: steps_on_request MODEL MICRO_BATCH SEQUENCE THREADS [fp32|bf16 [PROFILE]]\n";
     return 2;
   }
   try {
     dstune::serve(argv[1], std::stoi(argv[2]), std::stoi(argv[3]), std::stoi(argv[4]),
-                  argc == 6 && std::string(argv[5]) == "bf16");
+                  argc >= 6 && std::string(argv[5]) == "bf16", argc == 7 ? argv[6] : "");
     return 0;
   } catch (const std::exception& fault) {
     std::cerr << "steps_on_request: " << fault.what() << "\n";

@@ -5,6 +5,7 @@ operators and modules, attention by single operators has more operators and the 
 """
 import collections
 import contextlib
+import math
 import statistics
 import time
 
@@ -12,11 +13,11 @@ import fitting
 from kernels import DIRECTIONS
 from steps import HEADS, HIDDEN, SEQUENCE, VOCABULARY, make_model
 
-EVENTS = ("operator_forward", "operator_backward", "module_call")
-# What a micro-step takes once (the model's own Python, the loss, a graph's begin and end) is fitted, lest operators
-# take it over and a deep model be too dear. It is no event.
+ONCE = "micro_step"  # the model's own Python, the loss, a graph's begin and end: forward's and backward's together
+EVENTS = ("operator_forward", "operator_backward", "module_call", ONCE)
 TERMS = {"forward": ("operator_forward", "module_call", "forward_once"),
          "backward": ("operator_backward", "backward_once")}
+ONCE_TERMS = ("forward_once", "backward_once")
 TRIES = 5  # of a model in a round, after one that is not measured
 
 Model = collections.namedtuple("Model", "family layers attention")
@@ -162,6 +163,7 @@ def numbers(rounds, counts):
     if counts:
         for direction, terms in TERMS.items():
             found.update(fitting.fit(samples(rounds, counts, direction), terms))
+        found[ONCE] = sum(found[term] for term in ONCE_TERMS)
     return found
 
 
@@ -170,4 +172,5 @@ def standard_errors(rounds, counts, found):
     if counts:
         for direction, terms in TERMS.items():
             errors.update(fitting.errors_of(found, samples(rounds, counts, direction), terms))
+        errors[ONCE] = math.hypot(*(errors[term] for term in ONCE_TERMS))
     return errors

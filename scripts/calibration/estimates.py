@@ -20,7 +20,8 @@ GOOD = 0.15  # of a number: how far it may be off
 SETTLED = 0.05  # of a number: what its rounds leave open, beside what the model cannot explain
 VAGUE = 0.25  # median error of the fit: on a quiet machine it is 0.03 to 0.08
 LEAST_US = 5.0  # an event below is next to nothing, however uncertain,
-LEAST_OPERATOR_US = 0.05  # but a step has a hundred times as many operators
+LEAST_OPERATOR_US = 0.05  # but a step has a hundred times as many operators,
+LEAST_ONCE_US = 50.0  # and a micro-step takes milliseconds
 TOLD_APART = 2.0  # standard errors of the fit: by so much both of two like events must be more than nothing
 
 # What stage 3 does around a call of these kinds, which all_reduce has no part of: in their latency.
@@ -132,6 +133,8 @@ def standard_errors(rounds, design, found):
 
 
 def least_us(event):
+    if event == eager.ONCE:
+        return LEAST_ONCE_US
     return LEAST_OPERATOR_US if event.startswith("operator_") else LEAST_US
 
 
@@ -180,7 +183,7 @@ def microseconds(seconds, digits=1):
 
 def of_events(events, seconds):
     """Profile's entries; an operator takes some 2 us, so its second digit counts."""
-    return {f"{event}_us": microseconds(seconds[event], 2 if event in eager.EVENTS else 1) for event in events}
+    return {f"{event}_us": microseconds(seconds[event], 2 if event.startswith(("operator_", "module_")) else 1) for event in events}
 
 
 def bandwidth_entry(kind, ranks, per_byte, per_byte_off):

@@ -65,7 +65,7 @@ class CalibrateFirst(CommandTest):
 
         path.parent.mkdir(parents=True)
         (self.root / "said").unlink()
-        path.write_text('{"operator_forward_us": 8}')
+        path.write_text('{"micro_step_us": 900}')
         self.assertNotIn("calibrate", self.tune("--backend", "cuda", PYTHON=python).stderr)
         self.assertEqual(self.said(), "")
         self.tune("--backend", "cpu", PYTHON=python)
@@ -126,7 +126,7 @@ class CalibrateFirst(CommandTest):
         return python, path
 
     def test_a_cached_profile_with_all_that_is_measured_is_not_made_again(self):
-        python, _ = self.cached('{"operations": {}, "products": {"fp32": {"result_ns_per_kib": 0}}}')
+        python, _ = self.cached('{"micro_step_us": 1, "operations": {}, "products": {"fp32": {"result_ns_per_kib": 0}}}')
 
         done = self.tune(PYTHON=python)
 
@@ -147,7 +147,7 @@ class CalibrateFirst(CommandTest):
     def test_of_a_new_profile_in_place_of_an_earlier_one_nothing_more_is_said(self):
         python, path = self.cached("{}")
         (self.root / "python").write_text((self.root / "python").read_text().replace(
-            "exit 1", f"""echo '{{"operations": {{}}}}' >'{path}'"""))
+            "exit 1", f"""echo '{{"micro_step_us": 1, "operations": {{}}}}' >'{path}'"""))
 
         done = self.tune(PYTHON=python)
 

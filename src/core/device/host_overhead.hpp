@@ -31,9 +31,11 @@ enum class HostEvent {
   operator_forward,      ///< one ATen operator that eager PyTorch calls in a model's forward
   operator_backward,     ///< one that autograd calls on the way back
   module_call,           ///< a module's Python, beside its operators and DeepSpeed's hooks
+  micro_step,            ///< a model's forward and backward once, beside operators and modules: its
+                         ///< own Python, masks, the loss, the graph's begin and end
 };
 
-constexpr std::size_t kHostEvents = 10;
+constexpr std::size_t kHostEvents = 11;
 
 /// Whether the event is of the training without DeepSpeed: earlier profiles have none.
 constexpr bool is_of_pytorch(HostEvent event) { return event >= HostEvent::operator_forward; }

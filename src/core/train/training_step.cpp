@@ -158,6 +158,7 @@ TrainingStep::MicroStep TrainingStep::run_micro_step(std::int64_t micro) {
   synchronize_for_timer();
   MicroStep times;
   times.begin = device_.record(Stream::compute);
+  device_.host_event(HostEvent::micro_step);
   const auto place = static_cast<std::uint64_t>(micro * collectives_.size() + collectives_.rank());
   model_->forward(*engine_, tokens(), seed_at(~settings_.seed, step_, place), loss_.tensor());
   times.turn = device_.record(Stream::compute);

@@ -23,6 +23,7 @@ inline constexpr KeyRule kEventRules[] = {
     within("synchronization_us", 0, kLongest),   within("pipelined_collective_us", 0, kLongest),
     within("gathered_tensor_us", 0, kLongest),   within("operator_forward_us", 0, kLongest),
     within("operator_backward_us", 0, kLongest), within("module_call_us", 0, kLongest),
+    within("micro_step_us", 0, kLongest),
 };
 
 /// In the place of sub_module_hook_us, of earlier calibrations: kEarlierHook.

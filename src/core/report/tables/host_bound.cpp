@@ -56,7 +56,7 @@ Remedy larger_micro_batch(const Experiment& experiment, const Measured& measured
   const Seconds of_micro_steps = time_of(
       measured, {HostEvent::operator_forward, HostEvent::operator_backward, HostEvent::module_call,
                  HostEvent::sub_module_hook, HostEvent::gathered_tensor, HostEvent::gradient_hook,
-                 HostEvent::collective});
+                 HostEvent::collective, HostEvent::micro_step});
   return {concat("micro-batch ", factor * step.micro_batch, ", accumulation ",
                  step.accumulation_steps / factor, ": the same batch"),
           of_micro_steps * (1 - 1 / static_cast<double>(factor))};

@@ -201,9 +201,11 @@ TEST_F(ReadHostOverhead, ReadsWhatEagerPytorchTakesWhereItIsThere) {
                                               "backward": {"row_us": 0.7, "gflop_per_s": 12}}}},
       "operations": {"dropout": {"bf16": {"threads": 2, "forward_ns": 7.5, "backward_ns": 0.5}},
                      "rotary": null},
-      "operator_forward_us": 2.25, "operator_backward_us": 4, "module_call_us": 24, )");
+      "operator_forward_us": 2.25, "operator_backward_us": 4, "module_call_us": 24,
+      "micro_step_us": 890, )");
   own.replace(own.find("\"gradient_hook_us\": 4.4"), 0,
-              R"("operator_forward_us": 0.5, "operator_backward_us": 1, "module_call_us": 2, )");
+              R"("operator_forward_us": 0.5, "operator_backward_us": 1, "module_call_us": 2,
+                "micro_step_us": 80, )");
   write("own.json", own.c_str());
 
   const auto without = read("without.json").value();
@@ -216,6 +218,8 @@ TEST_F(ReadHostOverhead, ReadsWhatEagerPytorchTakesWhereItIsThere) {
   EXPECT_DOUBLE_EQ(overhead->at(HostEvent::operator_backward), 4e-6);
   EXPECT_DOUBLE_EQ(overhead->at(HostEvent::module_call), 24e-6);
   EXPECT_DOUBLE_EQ(overhead->uncertainty_of(HostEvent::module_call), 2e-6);
+  EXPECT_EQ(without.at(HostEvent::micro_step), 0);
+  EXPECT_DOUBLE_EQ(overhead->at(HostEvent::micro_step), 890e-6);
   ASSERT_EQ(overhead->products.size(), 1U);
   EXPECT_DOUBLE_EQ(overhead->products.front().latency, 32e-6);
   EXPECT_DOUBLE_EQ(overhead->products.front().result_byte, 0.5e-9);
