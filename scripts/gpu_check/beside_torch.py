@@ -143,7 +143,7 @@ def beside_deepspeed(place, work):
         config = write_config(work / "deepspeed.json", host_overhead="none", memory_limit="1GiB", precision="fp32")
     else:
         config = write_config(work / "deepspeed.json", (8,), shape=GPT2, sequence=512, precision="bf16",
-                              measure_steps=10)
+                              measure_steps=10, warmup_seconds=1, measure_seconds=1)
     backend = "cpu" if place.is_pretended else "cuda"
     tune = place.on_ranks(1 + ranks, place.plain, "--backend", backend, config, "--results-dir", results, "--overwrite")
     yield Check("tune for DeepSpeed", tune, reason=reason)

@@ -34,7 +34,7 @@ def tuning(place, work, ranks, results):
     """The command that tunes a tiny model on the backend that is checked."""
     config = place.root / "examples" / "tiny.json"
     if place.is_pretended:
-        config = write_config(work / "tiny.json", memory_limit="64MiB", host_overhead="none")
+        config = write_config(work / "tiny.json", memory_limit="256MiB", host_overhead="none")
     return place.on_ranks(ranks, place.program, "--backend", place.backend, config, "--results-dir", results,
                           "--overwrite")
 

@@ -19,7 +19,7 @@ def collectives(place, work, _):
         yield Check("messages", reason="one GPU" if gpus else "no GPU")
         return
     config = write_config(work / "messages.json", preflight="only", host_overhead="none",
-                          memory_limit="64MiB" if place.is_pretended else "1GiB")
+                          memory_limit="256MiB" if place.is_pretended else "1GiB")
     cases = [(size, 1) for size in sizes] + ([(sizes[-1], 2)] if sizes[-1] >= 4 else [])
     for size, groups in cases:
         yield messages(place, work, config, size, groups)
@@ -76,7 +76,7 @@ def kills(place, work, _):
     workers = min(2, max(1, len(place.gpus())))
     steps = 1 if place.has_double else 200  # so that the run is not over before the kill
     config = write_config(work / "kills.json", (1, 2), host_overhead="none", measure_steps=steps,
-                          memory_limit="64MiB" if place.is_pretended else "1GiB")
+                          memory_limit="256MiB" if place.is_pretended else "1GiB")
     for victim in (1, 0):
         name = "worker killed" if victim else "rank 0 killed"
         folder = work / name.replace(" ", "_")

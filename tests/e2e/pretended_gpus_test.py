@@ -29,8 +29,9 @@ class TuningOnGpus(ProgramTest):
                                   "stage3_prefetch_bucket_size": 10000,
                                   "stage3_param_persistence_threshold": 100, **zero},
             "autotuning": {"enabled": True},
-            "dstune": {"tuner": "fast", "model": SHAPE, "sequence_length": 16, "memory_limit": "64MiB",
-                       "backend": "cuda", "host_overhead": "none", "warmup_steps": 1, "measure_steps": 1}}, name)
+            "dstune": {"tuner": "fast", "model": SHAPE, "sequence_length": 16, "memory_limit": "256MiB",
+                       "backend": "cuda", "host_overhead": "none", "warmup_steps": 1, "measure_steps": 1,
+                       "warmup_seconds": 0, "measure_seconds": 0}}, name)
 
     def tune_on(self, gpus, ranks, *arguments):
         os.environ["PRETENDED_GPUS"] = str(gpus)

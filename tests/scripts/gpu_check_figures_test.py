@@ -30,7 +30,7 @@ STEPS = """PyTorch 2.9, cuda
 TUNING = """| what | figure | aim | verdict |
 |:--|--:|--:|:--|
 | wall time | 40.0 s | | |
-| share of the wall time in measured steps | 72.0 % | 80 % | missed |
+| share of the wall time in steps | 72.0 % | 80 % | missed |
 
 | stage | largest micro-batch that ran | smallest that was out of memory | PyTorch's largest |
 |--:|--:|--:|--:|
@@ -127,7 +127,7 @@ class BesideTorch(unittest.TestCase):
         check = frontier.beside_torch(place, None)
         rows = {row.check: row for row in check.rows(ended(TUNING, 1))}
         self.assertEqual(results(rows.values()), {
-            "largest micro-batches": PASSED, "share of the wall time in measured steps": FAILED,
+            "largest micro-batches": PASSED, "share of the wall time in steps": FAILED,
             "largest micro-batch of stage 0": PASSED, "largest micro-batch of stage 1": FAILED,
             "largest micro-batch of stage 2": FAILED, "largest micro-batch of stage 3": FAILED})
         self.assertEqual(rows["largest micro-batch of stage 3"].verdict, "mend: 20 ran and 20 did not")

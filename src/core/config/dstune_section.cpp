@@ -25,6 +25,7 @@ namespace {
 using namespace rules;  // NOLINT(google-build-using-namespace): the table reads like a document
 
 constexpr std::int64_t kMostSteps = 1'000'000'000;
+constexpr double kMostSeconds = 3600;
 constexpr std::int64_t kMostRanks = 1'000'000;
 
 constexpr KeyRule kDstuneRules[] = {
@@ -41,6 +42,8 @@ constexpr KeyRule kDstuneRules[] = {
     choice("backend", kBackendChoices),
     integer("warmup_steps", 0, kMostSteps),
     integer("measure_steps", 1, kMostSteps),
+    within("warmup_seconds", 0, kMostSeconds),
+    within("measure_seconds", 0, kMostSeconds),
     above("experiment_timeout", 0),
     integer("seed"),
     boolean("dropout"),
@@ -202,6 +205,8 @@ bool read_dstune(const json::value& section, const CommandLine& options, TuningC
   reader.read("backend", settings.backend);
   reader.read("warmup_steps", settings.warmup_steps);
   reader.read("measure_steps", settings.measure_steps);
+  reader.read("warmup_seconds", config.warmup_seconds);
+  reader.read("measure_seconds", config.measure_seconds);
   reader.read("experiment_timeout", settings.experiment_timeout);
   reader.read("seed", settings.seed);
   reader.read("worker_timeout", config.worker_timeout);

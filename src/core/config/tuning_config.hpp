@@ -75,10 +75,13 @@ struct TuningConfig {
   std::int64_t trainable_num_params = 0;      ///< of the whole model; 0: the settings' model's
   std::optional<HostOverhead> host_overhead;  ///< none: the preset of the backend
   std::optional<AllocatorModel> allocator;    ///< none: what the backend's users run with
-  std::optional<int> ranks_per_experiment;    ///< GPUs that train; default: all workers
-  Seconds worker_timeout = 30;                ///< silence after which a worker counts as lost
-  std::vector<int> stages;                    ///< to explore, ascending
-  std::vector<std::int64_t> micro_batches;    ///< the user's list, ascending; empty: search
+  /// RunSettings::least_warmup_time and least_measure_time; none: what the backend needs to settle.
+  std::optional<Seconds> warmup_seconds;
+  std::optional<Seconds> measure_seconds;
+  std::optional<int> ranks_per_experiment;  ///< GPUs that train; default: all workers
+  Seconds worker_timeout = 30;              ///< silence after which a worker counts as lost
+  std::vector<int> stages;                  ///< to explore, ascending
+  std::vector<std::int64_t> micro_batches;  ///< the user's list, ascending; empty: search
   std::int64_t start_micro_batch =
       1;  ///< the user's micro-batch, tried first; 1 for "auto" and none
   std::int64_t accumulation_steps = 1;

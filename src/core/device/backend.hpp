@@ -13,6 +13,7 @@
 #include "core/device/device.hpp"
 #include "core/device/group.hpp"
 #include "core/device/host_overhead.hpp"
+#include "core/device/product_workspace.hpp"
 
 namespace dstune {
 
@@ -59,7 +60,8 @@ struct DeviceInfo {
   /// In which way its fp32 products are not as fast as those of torch, which they stand for; "" if
   /// they are.
   std::string fp32_caveat = {};
-  std::vector<CommonSetting> common = {};  ///< what its collectives want alike on all ranks
+  std::vector<CommonSetting> common = {};   ///< what its collectives want alike on all ranks
+  ProductWorkspace product_workspace = {};  ///< what PyTorch gives to products there
   /// Driver and libraries with versions and files, for whoever looks for a fault: "NCCL: 2.28.9
   /// (/usr/lib/libnccl.so.2)".
   std::vector<std::string> found = {};

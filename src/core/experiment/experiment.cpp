@@ -25,10 +25,20 @@ json::object settings_to_json(const RunSettings& settings) {
   // Settings at their usual values are left out, because older journals do not have them.
   if (settings.attention != AttentionKind::sdpa) object["attention"] = name_of(settings.attention);
   if (settings.share_gpu) object["share_gpu"] = true;
+  if (settings.product_workspace != ProductWorkspace{}) {
+    object["product_workspace"] = to_json(settings.product_workspace);
+  }
+  if (settings.least_warmup_time > 0) object["least_warmup_s"] = settings.least_warmup_time;
+  if (settings.least_measure_time > 0) object["least_measure_s"] = settings.least_measure_time;
   if (settings.lengths.varies()) object["lengths"] = to_json(settings.lengths);
   if (settings.loss.kind != LossKind::plain) object["loss"] = name_of(settings.loss.kind);
   if (settings.loss.keep_logits) object["keep_logits"] = true;
   return object;
+}
+
+Seconds seconds_or_none(const json::object& object, std::string_view key) {
+  const auto* value = object.if_contains(key);
+  return value == nullptr ? 0 : value->to_number<double>();
 }
 
 bool is_on(const json::object& object, std::string_view key) {
@@ -73,11 +83,16 @@ RunSettings settings_from_json(const json::object& object) {
   settings.attention = attention_from_json(object);
   settings.memory_limit = object.at("memory_limit_bytes").to_number<Bytes>();
   settings.allocator = allocator_from_json(object);
+  if (const auto* workspace = object.if_contains("product_workspace")) {
+    settings.product_workspace = product_workspace_from_json(workspace->as_object());
+  }
   settings.backend = std::string(object.at("backend").as_string());
   settings.threads_per_rank = object.at("threads_per_rank").to_number<int>();
   settings.devices_per_node = object.at("devices_per_node").to_number<int>();
   settings.warmup_steps = object.at("warmup_steps").to_number<int>();
   settings.measure_steps = object.at("measure_steps").to_number<int>();
+  settings.least_warmup_time = seconds_or_none(object, "least_warmup_s");
+  settings.least_measure_time = seconds_or_none(object, "least_measure_s");
   settings.experiment_timeout = object.at("experiment_timeout_s").to_number<double>();
   settings.seed = object.at("seed").to_number<std::uint64_t>();
   settings.host_overhead = host_overhead_from_json(object.at("host_overhead_s").as_object());

@@ -8,6 +8,7 @@
 #include "core/base/units.hpp"
 #include "core/device/host_overhead.hpp"
 #include "core/device/memory/caching_model.hpp"
+#include "core/device/product_workspace.hpp"
 #include "core/experiment/deepspeed_config.hpp"
 #include "core/experiment/length_settings.hpp"
 #include "core/experiment/loss_settings.hpp"
@@ -27,6 +28,7 @@ struct RunSettings {
   Bytes memory_limit = 0;  ///< per rank; never 0 in a checked configuration
   /// How the memory that memory_limit bounds is counted.
   AllocatorModel allocator = AllocatorModel::exact;
+  ProductWorkspace product_workspace = {};  ///< of PyTorch; none on a CPU
   std::string backend = "cpu";  ///< "cpu", "cuda" or "sim"; "auto" has been resolved before
   /// Threads of the BLAS on the CPU backend: the cores divided by the ranks that share them.
   int threads_per_rank = 1;
@@ -35,7 +37,9 @@ struct RunSettings {
   /// known; all ranks count as one node.
   int devices_per_node = 0;
   int warmup_steps = 1;
-  int measure_steps = 3;  ///< the least number of measured optimizer steps
+  int measure_steps = 3;           ///< the least number of measured optimizer steps
+  Seconds least_warmup_time = 0;   ///< of the steps before the measured ones
+  Seconds least_measure_time = 0;  ///< of the measured steps
   Seconds experiment_timeout = 600;
   std::uint64_t seed = 1;
   HostOverhead host_overhead = {};

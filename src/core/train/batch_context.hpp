@@ -2,21 +2,27 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "core/device/device.hpp"
 #include "core/device/random_bits.hpp"
 #include "core/train/model.hpp"
+#include "core/train/tape/product_workspaces.hpp"
 
 namespace dstune {
 
 /// A micro-batch, where its sequences lie, and the device that computes it; M = rows().
 struct BatchContext : MicroBatch {
-  BatchContext(const MicroBatch& batch, Device& on) : MicroBatch(batch), device(&on) {}
+  BatchContext(const MicroBatch& batch, Device& on)
+      : MicroBatch(batch),
+        device(&on),
+        workspaces(std::make_unique<ProductWorkspaces>(on, batch.workspace)) {}
 
   std::vector<TokenSpan> sequences = {};  ///< RowLengths::sequences
   bool is_packed = false;
   Device* device;
+  std::unique_ptr<ProductWorkspaces> workspaces;
   std::uint64_t seed = 0;  ///< the micro-step's, from which adapters draw what they drop out
 
   void take(const RowLengths& lengths) {

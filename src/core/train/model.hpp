@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/device/dtype.hpp"
+#include "core/device/product_workspace.hpp"
 #include "core/device/tensor.hpp"
 #include "core/experiment/activation_checkpointing.hpp"
 #include "core/experiment/loss_settings.hpp"
@@ -32,6 +33,7 @@ struct MicroBatch {
   /// Embedded tokens need a gradient, although nothing before them is trained: transformers and
   /// PEFT call enable_input_require_grads() on a model with checkpointing.
   bool inputs_need_gradients = false;
+  ProductWorkspace workspace = {};  ///< of each thread that multiplies
 };
 
 /// Where a sequence is among all tokens of a micro-batch.

@@ -36,6 +36,9 @@ constexpr int kUnsteadySteps = 1;
 // after two overflows.
 constexpr int kMostOverflows = 100;
 
+// Warm-up takes a quarter of an experiment's time limit at most, however long it is to be.
+constexpr double kWarmUpShare = 4;
+
 std::optional<Skipped> skipped(const Experiment& experiment, const StepConfig& config) {
   std::vector<std::string> reasons = config.unsupported;
   if (names_leaf_modules(config)) {  // a model's names cost a tenth of its dry run
@@ -160,8 +163,18 @@ class Run {
     const bool needs_one = config_.stage == 3 || experiment_.settings.lengths.varies();
     const int least = needs_one ? kUnsteadySteps : 0;
     const int steps = std::max(experiment_.settings.warmup_steps, least);
-    for (int i = 0; i < steps; ++i) run_step(std::nullopt);
+    for (int i = 0; i < steps || is_unsettled(device_.now() - begin); ++i) run_step(std::nullopt);
     report_.own.warmup_time = device_.now() - begin;
+  }
+
+  // Rank 0 decides, since the clocks of ranks differ.
+  bool is_unsettled(Seconds spent) {
+    const RunSettings& settings = experiment_.settings;
+    if (settings.least_warmup_time == 0) return false;
+    const Seconds most = settings.experiment_timeout / kWarmUpShare;
+    std::byte goes_on{spent < std::min(settings.least_warmup_time, most)};
+    group_.broadcast({&goes_on, 1}, 0);
+    return goes_on != std::byte{0};
   }
 
   void measure() {
@@ -180,7 +193,7 @@ class Run {
     const StoppingRule rule(
         settings.measure_steps, settings.experiment_timeout,
         settings.lengths.varies() ? StepsDiffer::by_nature : StepsDiffer::by_noise,
-        experiment_.give_up_above);
+        experiment_.give_up_above, settings.least_measure_time);
     // GPU libraries make a plan for every shape at its first use. A training has soon made them
     // all, and so each batch runs once before it is measured.
     const bool plans_new_shapes =

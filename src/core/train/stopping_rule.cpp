@@ -34,6 +34,7 @@ bool StoppingRule::is_enough(const std::vector<double>& times) const {
   const bool by_nature = differ_ == StepsDiffer::by_nature;
   const Seconds spent = std::accumulate(times.begin(), times.end(), 0.0);
   if (spent >= time_limit_) return true;
+  if (spent < least_time_) return false;
   if (by_nature && steps < kFewestBatches) return false;
   if (steps >= (by_nature ? kLongestOfBatches : kLongest) * min_steps_) return true;
   const double noise = summarize(times).noise_percent;

@@ -15,7 +15,8 @@ enum class StepsDiffer {
 
 /// Decides when to stop. At least `min_steps` are measured. Steps that differ by noise go on while
 /// their noise is above 5 %, up to three times as many, as long as together they took less than
-/// half of the experiment's time limit. The mean is sought of steps that differ by nature: at least
+/// half of the experiment's time limit, and those that took less than `least_time` together go on
+/// in any case. The mean is sought of steps that differ by nature: at least
 /// 8 are measured, and more while the standard error of their mean is above 3 %, up to twenty times
 /// `min_steps` (docs/decisions/lengths.md).
 ///
@@ -26,12 +27,15 @@ class StoppingRule {
   static constexpr int kRacedSteps = 2;
 
   /// @param give_up_above  seconds of a step; 0: nothing ends early
+  /// @param least_time     of all measured steps together
   StoppingRule(int min_steps, Seconds experiment_timeout,
-               StepsDiffer differ = StepsDiffer::by_noise, Seconds give_up_above = 0)
+               StepsDiffer differ = StepsDiffer::by_noise, Seconds give_up_above = 0,
+               Seconds least_time = 0)
       : min_steps_(min_steps),
         time_limit_(experiment_timeout / 2),
         differ_(differ),
-        give_up_above_(give_up_above) {}
+        give_up_above_(give_up_above),
+        least_time_(least_time) {}
 
   /// Whether it is known without a look at the times that more than `steps` are needed, so that
   /// ranks need not ask each other.
@@ -46,6 +50,7 @@ class StoppingRule {
   Seconds time_limit_;
   StepsDiffer differ_;
   Seconds give_up_above_;
+  Seconds least_time_;
 };
 
 }  // namespace dstune

@@ -31,7 +31,8 @@ MicroBatch micro_batch_of(const RunSettings& settings, const StepConfig& config)
           .loss = settings.loss,
           .checkpointing = config.checkpointing,
           .checkpoints_synchronize = config.checkpoints_synchronize,
-          .inputs_need_gradients = inputs_need_gradients(settings, config.checkpointing)};
+          .inputs_need_gradients = inputs_need_gradients(settings, config.checkpointing),
+          .workspace = settings.product_workspace};
 }
 
 // In some versions of DeepSpeed every gradient's hook goes through all parameters that are trained.

@@ -33,6 +33,7 @@ void measure_memory(const Placement& placement, DeviceInfo& info) {
     FreeMemory memory = probe_memory(info.index, has_peers(placement));
     info.free_memory = memory.free;
     info.reserves = std::move(memory.reserves);
+    info.product_workspace = memory.product_workspace;
   } catch (const Error& error) {
     info.unusable = error.what();
   }

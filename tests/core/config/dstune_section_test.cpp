@@ -40,6 +40,7 @@ TEST(ReadDstune, NeedsOnlyTheModel) {
   EXPECT_EQ(config.settings.backend, "auto");
   EXPECT_EQ(config.settings.warmup_steps, 1);
   EXPECT_EQ(config.settings.measure_steps, 3);
+  EXPECT_FALSE(config.warmup_seconds || config.measure_seconds);
   EXPECT_EQ(config.settings.experiment_timeout, 600);
   EXPECT_EQ(config.worker_timeout, 30);
   EXPECT_EQ(config.host_overhead, std::nullopt) << "the backend's";
@@ -53,6 +54,7 @@ TEST(ReadDstune, ReadsEveryKey) {
   const auto [config, model_known, faults] = read(
       R"({"model": {"model_type": "gpt2", "n_positions": 64}, "sequence_length": 32, "memory_limit": "4GiB",
           "ranks_per_experiment": 2, "backend": "sim", "warmup_steps": 0, "measure_steps": 5,
+          "warmup_seconds": 0.5, "measure_seconds": 2,
           "experiment_timeout": 1.5, "seed": 7, "dropout": true, "worker_timeout": 7.5,
           "host_overhead": "none", "share_gpu": true, "allocator": "caching",
           "attention": "eager"})");
@@ -69,6 +71,8 @@ TEST(ReadDstune, ReadsEveryKey) {
   EXPECT_EQ(config.settings.backend, "sim");
   EXPECT_EQ(config.settings.warmup_steps, 0);
   EXPECT_EQ(config.settings.measure_steps, 5);
+  EXPECT_EQ(config.warmup_seconds, 0.5);
+  EXPECT_EQ(config.measure_seconds, 2);
   EXPECT_EQ(config.settings.experiment_timeout, 1.5);
   EXPECT_EQ(config.settings.seed, 7U);
   EXPECT_EQ(config.worker_timeout, 7.5);
@@ -183,7 +187,7 @@ TEST(ReadDstune, TakesSizesAsBytesToo) {
 
 TEST(ReadDstune, RejectsWrongValuesAndUnknownKeys) {
   EXPECT_EQ(read(R"({"modle": "gpt2", "model": "gpt2", "backend": "gpu", "warmup_steps": -1,
-                     "measure_steps": 0, "experiment_timeout": 0, "seed": -1, "dropout": 0.1,
+                     "measure_steps": 0, "measure_seconds": -1, "experiment_timeout": 0, "seed": -1, "dropout": 0.1,
                      "worker_timeout": "10", "sequence_length": 1, "ranks_per_experiment": 0,
                      "attention": "flesh"})")
                 .faults,
@@ -192,6 +196,7 @@ TEST(ReadDstune, RejectsWrongValuesAndUnknownKeys) {
                     "\"cpu\", \"cuda\", \"sim\"",
                     "/dstune/warmup_steps  is -1; accepted: an integer from 0 to 1000000000",
                     "/dstune/measure_steps  is 0; accepted: an integer from 1 to 1000000000",
+                    "/dstune/measure_seconds  is -1; accepted: a number from 0 to 3600",
                     "/dstune/experiment_timeout  is 0; accepted: a number > 0",
                     "/dstune/seed  is -1; accepted: an integer >= 0",
                     "/dstune/dropout  is 0.1; accepted: true or false",

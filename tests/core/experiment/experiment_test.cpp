@@ -49,6 +49,19 @@ TEST(ExperimentJson, TellsOfASharedGpuOnlyWhereThereIsOne) {
   EXPECT_TRUE(experiment_from_json(to_json(experiment)).settings.share_gpu);
 }
 
+TEST(ExperimentJson, TellsWhatGpusHaveOnlyWhereItIsThere) {
+  Experiment experiment = example();
+  for (const char* key : {"product_workspace", "least_warmup_s", "least_measure_s"}) {
+    EXPECT_FALSE(to_json(experiment).at("settings").as_object().contains(key)) << key;
+  }
+
+  experiment.settings.product_workspace = {32, 1};
+  experiment.settings.least_warmup_time = 0.5;
+  experiment.settings.least_measure_time = 1.5;
+
+  EXPECT_EQ(experiment_from_json(to_json(experiment)).settings, experiment.settings);
+}
+
 // How sure somebody is of a profile, and whence it is, changes no measurement.
 TEST(ExperimentJson, IsTheSameWithAProfileThatSpendsTheSame) {
   Experiment experiment = example();
@@ -181,6 +194,9 @@ TEST(ExperimentKey, DiffersForWhateverChangesTheResult) {
   EXPECT_NE(key, key_after([](Experiment& e) { e.settings.devices_per_node = 4; }));
   EXPECT_NE(key, key_after([](Experiment& e) { e.settings.warmup_steps = 9; }));
   EXPECT_NE(key, key_after([](Experiment& e) { e.settings.measure_steps = 9; }));
+  EXPECT_NE(key, key_after([](Experiment& e) { e.settings.least_warmup_time = 9; }));
+  EXPECT_NE(key, key_after([](Experiment& e) { e.settings.least_measure_time = 9; }));
+  EXPECT_NE(key, key_after([](Experiment& e) { e.settings.product_workspace.of_biases = 9; }));
   EXPECT_NE(key, key_after([](Experiment& e) { e.settings.seed = 9; }));
   EXPECT_NE(key, key_after([](Experiment& e) { e.settings.host_overhead = {}; }));
   EXPECT_NE(key, key_after([](Experiment& e) { e.settings.share_gpu = true; }));

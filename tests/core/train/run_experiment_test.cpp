@@ -87,6 +87,29 @@ TEST_P(RunExperiment, GivesUpWhatCannotWinAfterTwoSteps) {
   EXPECT_GE(std::get<Measured>(run_on_cpus(experiment).front()).steps, 4);
 }
 
+TEST_P(RunExperiment, WarmsUpAndMeasuresForAsLongAsIsAskedFor) {
+  Experiment experiment = TinyExperiment{GetParam(), 2}.make();
+  experiment.settings.warmup_steps = 0;
+  experiment.settings.measure_steps = 1;
+  experiment.settings.least_warmup_time = 0.03;
+  experiment.settings.least_measure_time = 0.05;
+
+  const auto outcomes = run_on_cpus(experiment);
+
+  const auto& measured = std::get<Measured>(outcomes.front());
+  EXPECT_GE(measured.warmup_time, 0.03);
+  EXPECT_GE(measured.measure_time, 0.05);
+  EXPECT_GT(measured.steps, 3) << "which noise alone would not take";
+}
+
+TEST_P(RunExperiment, WarmsUpForAQuarterOfItsTimeLimitAtMost) {
+  Experiment experiment = TinyExperiment{GetParam(), 2}.make();
+  experiment.settings.experiment_timeout = 0.1;
+  experiment.settings.least_warmup_time = 1e9;
+
+  EXPECT_TRUE(std::holds_alternative<Measured>(run_on_cpus(experiment).front()));
+}
+
 TEST_P(RunExperiment, FailsIfNoStepUpdates) {
   Experiment experiment = TinyExperiment{GetParam(), 2, 1, 1, DType::fp16}.make();
   testing_support::set_in(experiment.ds_config, "fp16", "loss_scale", 1e30);

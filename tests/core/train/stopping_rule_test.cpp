@@ -57,6 +57,16 @@ TEST(StoppingRule, GivesUpOnNoiseAfterHalfTheTimeLimit) {
   EXPECT_TRUE(StoppingRule(3, 8).is_enough(times));
 }
 
+TEST(StoppingRule, GoesOnUntilTheLeastTimeIsOver) {
+  const StoppingRule rule(2, kAmple, StepsDiffer::by_noise, 0, 1.5);
+
+  EXPECT_FALSE(rule.is_enough({0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125}));
+  EXPECT_TRUE(rule.is_enough({0.75, 0.75}));
+  EXPECT_FALSE(rule.is_enough({1.5})) << "the steps that are asked for come first";
+  const StoppingRule short_of_time(2, 2, StepsDiffer::by_noise, 0, 1.5);
+  EXPECT_TRUE(short_of_time.is_enough({0.5, 0.5})) << "half of the time limit";
+}
+
 TEST(StoppingRule, MeasuresTheMinimumHoweverLongItTakes) {
   const StoppingRule rule(3, 1);
 

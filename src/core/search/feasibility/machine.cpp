@@ -152,6 +152,15 @@ std::set<std::string> texts_of(const std::string& backend, const std::vector<Wor
   return texts;
 }
 
+ProductWorkspace largest(const ProductWorkspace& one, const ProductWorkspace& other) {
+  return {std::max(one.of_products, other.of_products), std::max(one.of_biases, other.of_biases)};
+}
+
+ProductWorkspace workspace_on(const std::string& backend, const std::vector<DeviceInfo>& devices) {
+  const DeviceInfo* device = find_device(devices, backend);
+  return device == nullptr ? ProductWorkspace{} : device->product_workspace;
+}
+
 }  // namespace
 
 Machine machine_of_run(const TuningConfig& config, const std::vector<WorkerInfo>& workers,
@@ -174,6 +183,10 @@ Machine machine_of_run(const TuningConfig& config, const std::vector<WorkerInfo>
   machine.memory_limit_origin = std::move(limit.origin);
   machine.threads_per_rank = threads_per_rank(workers);
   machine.devices_per_node = devices_per_node(workers);
+  for (const WorkerInfo& worker : workers) {
+    machine.product_workspace =
+        largest(machine.product_workspace, workspace_on(machine.backend, worker.devices));
+  }
   set_host_overhead(machine, config, workers.front().devices, profiles);
   return machine;
 }
@@ -193,6 +206,7 @@ Machine machine_of_plan(const TuningConfig& config, const PlannedWorkers& worker
   machine.memory_limit = config.settings.memory_limit;
   machine.threads_per_rank = config.settings.threads_per_rank;
   machine.devices_per_node = workers.on_largest_host;
+  machine.product_workspace = workspace_on(machine.backend, here);
   set_host_overhead(machine, config, here, profiles);
   return machine;
 }
@@ -202,6 +216,10 @@ TuningConfig completed(TuningConfig config, const Machine& machine) {
   settings.backend = machine.backend;
   settings.memory_limit = less_headroom(config, machine.memory_limit);
   settings.allocator = machine.allocator;
+  settings.product_workspace = machine.product_workspace;
+  const Seconds settling = traits_of_backend(machine.backend).settles_in;
+  settings.least_warmup_time = config.warmup_seconds.value_or(settling);
+  settings.least_measure_time = config.measure_seconds.value_or(settling);
   settings.threads_per_rank = machine.threads_per_rank;
   settings.devices_per_node = machine.devices_per_node;
   settings.host_overhead = machine.host_overhead;

@@ -25,6 +25,7 @@ struct Machine {
   bool shares_gpu = false;  ///< several workers train on one GPU
   /// How the memory under memory_limit is counted.
   AllocatorModel allocator = AllocatorModel::exact;
+  ProductWorkspace product_workspace = {};         ///< the largest of all devices
   std::string memory_limit_origin = {};            ///< see MemoryLimit::origin
   std::vector<std::string> profile_warnings = {};  ///< see FoundProfile
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/device/operations/gemm.hpp"
 #include "core/train/batch_context.hpp"
 #include "core/train/module_hooks.hpp"
 #include "core/train/tape/operator_calls.hpp"
@@ -66,6 +67,7 @@ class Tape {
   /// PyTorch's is with the ATen operators in its place.
   template <class Operation>
   void run(const Operation& operation, int calls = kOperatorCalls<Operation>) const {
+    if constexpr (std::is_same_v<Operation, Gemm>) take_workspace(operation);
     const bool overlaps = device().overlaps();
     const Seconds begin = overlaps ? device().now() : 0;
     device().run(operation);
@@ -197,6 +199,11 @@ class Tape {
     nodes_.emplace_back(new Made(parameters, std::forward<Backward>(backward)));
     for (const std::size_t tensor : parameters) ++leaf(tensor).uses;
     return nodes_.size() - 1;
+  }
+  void take_workspace(const Gemm& product) const {
+    const bool runs_backward = operators_ == HostEvent::operator_backward || refills();
+    context_->workspaces->multiply(runs_backward ? ProductThread::backward : ProductThread::forward,
+                                   product.bias.has_value());
   }
   Leaf& leaf(std::size_t tensor);
   void add_up(Value& sum, Value& gradient);

@@ -286,6 +286,37 @@ TEST(Completed, HasTheMachinesSettingsAndTheUsersRest) {
   EXPECT_EQ(done.source, "config.json");
 }
 
+TEST(Completed, HasTheLargestWorkspaceOfPytorchOnAnyGpu) {
+  auto config = make_config();
+  std::vector<WorkerInfo> workers = {worker(1, "a", 1, {gpu(80 * kGiB)}),
+                                     worker(2, "b", 1, {gpu(80 * kGiB)})};
+  workers[0].devices.front().product_workspace = {32, 1};
+  workers[1].devices.front().product_workspace = {8, 2};
+
+  const Machine machine = machine_of_run(config, workers, 2);
+
+  EXPECT_EQ(completed(config, machine).settings.product_workspace, (ProductWorkspace{32, 2}));
+  const Machine planned = machine_of_plan(config, {}, workers[1].devices);
+  EXPECT_EQ(completed(config, planned).settings.product_workspace, (ProductWorkspace{8, 2}));
+}
+
+TEST(Completed, LoadsAGpuForASecondUnlessTheUserSaysOtherwise) {
+  TuningConfig config;
+  Machine machine;
+  machine.backend = "cpu";
+  EXPECT_EQ(completed(config, machine).settings.least_warmup_time, 0);
+  EXPECT_EQ(completed(config, machine).settings.least_measure_time, 0);
+
+  machine.backend = "cuda";
+  EXPECT_EQ(completed(config, machine).settings.least_warmup_time, 1);
+  EXPECT_EQ(completed(config, machine).settings.least_measure_time, 1);
+
+  config.warmup_seconds = 0;
+  config.measure_seconds = 2.5;
+  EXPECT_EQ(completed(config, machine).settings.least_warmup_time, 0);
+  EXPECT_EQ(completed(config, machine).settings.least_measure_time, 2.5);
+}
+
 TEST(Completed, LeavesTheObjectivesHeadroomFree) {
   TuningConfig config;
   config.objective.memory_headroom = 30;

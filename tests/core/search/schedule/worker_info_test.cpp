@@ -18,6 +18,7 @@ WorkerInfo make_info() {
   info.devices.front().reserves = {{"CUDA context", 500, true}, {"gaps", 300, false, true}};
   info.devices.back().bounds = {{"control group /job (memory.max)", 400, 100, "cgroup 1:2"}};
   info.devices.back().fp32_caveat = "slower elsewhere";
+  info.devices.back().product_workspace = {33, 7};
   info.devices.back().found = {"NCCL: 2.28.9 (/lib/libnccl.so.2)", "cuDNN: 9.19.0"};
   info.devices.back().common = {{"NCCL", "2.28.9", true}, {"NCCL_ALGO", "Ring"}};
   info.oom_kills = {"/job", 3, std::nullopt};
