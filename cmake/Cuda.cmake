@@ -32,6 +32,10 @@ macro(dstune_missing_for_cuda out)
   endif()
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
+    # Before the language is enabled CMake would take the toolkit of the nvcc on PATH.
+    if(IS_ABSOLUTE "${CMAKE_CUDA_COMPILER}" AND NOT CUDAToolkit_ROOT AND NOT DEFINED ENV{CUDAToolkit_ROOT})
+      get_filename_component(CUDAToolkit_ROOT "${CMAKE_CUDA_COMPILER}/../.." ABSOLUTE)
+    endif()
     find_package(CUDAToolkit QUIET)
     if(CUDAToolkit_VERSION VERSION_LESS 12.2) # whose CUB counts in 64 bits
       list(APPEND ${out} "CUDA >= 12.2 (${CMAKE_CUDA_COMPILER} is ${CUDAToolkit_VERSION})")

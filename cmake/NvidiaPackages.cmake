@@ -50,7 +50,7 @@ macro(dstune_find_nvidia prefix)
   foreach(version RANGE 20 1 -1)
     list(APPEND dstune_find_names lib${dstune_find_LIBRARY}.so.${version})
   endforeach()
-  find_library(${prefix}_LIBRARY NAMES ${dstune_find_names}
+  find_library(${prefix}_LIBRARY NAMES ${dstune_find_names} NAMES_PER_DIR
     HINTS ${CUDAToolkit_LIBRARY_DIR} PATHS ${dstune_find_folders} PATH_SUFFIXES lib lib64)
   mark_as_advanced(${prefix}_INCLUDE_DIR ${prefix}_LIBRARY)
 endmacro()

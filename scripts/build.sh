@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Configures and builds a preset (default: without CUDA; cuda, asan, tsan) into build/<preset>.
+# Configures and builds a preset (default: without CUDA; cuda, cuda12, asan, tsan) into build/<preset>.
 #
 # usage: scripts/build.sh [PRESET [TARGET...]]
-#   CUDAARCHS             GPUs to compile for with the preset cuda, e.g. 90 (default: all that the toolkit knows)
+#   CUDAARCHS             GPUs to compile for with the presets cuda and cuda12, e.g. 90 (default: all that the toolkit knows)
 #   DSTUNE_CMAKE_OPTIONS  further options of cmake
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -3,7 +3,7 @@
 # its other libraries, scripts, examples and documents. docs/bundle.md says how it is used.
 #
 # usage: scripts/bundle.sh [--preset NAME] [--with-cuda-libraries] [--with-tests] [OUT.tar.gz]
-#   --preset NAME           of scripts/build.sh (default: default; with CUDA: cuda)
+#   --preset NAME           of scripts/build.sh (default: default; with CUDA: cuda, cuda12)
 #   --with-cuda-libraries   cuBLASLt, cuDNN and NCCL too: more than 1 GB
 #   --with-tests            the tests that need a GPU and its benchmarks too, for scripts/gpu_check.sh
 # OUT.tar.gz defaults to build/dstune-mpi-VERSION-x86_64.tar.gz
@@ -53,14 +53,16 @@ copy_texts() {
   find "$bundle/scripts" -name __pycache__ -prune -exec rm -r {} +
 }
 
-# What it was made of and where it can run, for people.
+# What it was made of and where it can run, for people. Which driver and GPUs it needs, the program knows.
 write_manifest() {
-  local commit libc
+  local commit libc cuda
   commit=$(git rev-parse HEAD 2>/dev/null || echo unknown)
   libc=$(find "$bundle" -type f \( -path '*/bin/*' -o -name '*.so*' \) -exec grep -aohE 'GLIBC_2\.[0-9]+' {} + |
     sort -uV | tail -1)
+  cuda=$("$bundle/bin/dstune-mpi" --list-backends | sed -nE '/^CUDA (run time|code): /p')
   { echo "dstune-mpi $version, commit $commit"
     echo "needs: x86-64-v3 (AVX2), Linux, ${libc/GLIBC_/glibc >= }"
+    [ -z "$cuda" ] || echo "$cuda"
     echo "without CUDA libraries: $($with_cuda_libraries && echo no || echo yes)"; } >"$bundle/MANIFEST"
 }
 

@@ -25,9 +25,11 @@ copy_libraries() {
   done
 }
 
-# The folders of the toolkit that this preset is built with, then any others.
+# Where this preset's build found each library, and the folders of its toolkit, then any others: a library of another
+# major version of CUDA may need a newer driver.
 cuda_folders() {
   local compiler
+  sed -nE 's/^(CUBLASLT|NCCL|CUDNN)_LIBRARY:[^=]*=(.*)\/[^/]*$/\2/p' "build/$preset/CMakeCache.txt"
   compiler=$(sed -n 's/^CMAKE_CUDA_COMPILER:[^=]*=//p' "build/$preset/CMakeCache.txt")
   if [ -n "$compiler" ]; then
     compiler=$(dirname "$(dirname "$(realpath "$compiler")")")

@@ -78,6 +78,14 @@ class NvidiaTest(unittest.TestCase):
         for text in (by_option, by_environment):
             self.assertIn(f"header={own}/include library={own}/lib64/libnccl.so.2", text)
 
+    def test_a_place_that_comes_first_is_taken_without_its_plain_name(self):
+        put(self.wheel("nccl") / "lib/libnccl.so")
+        own = self.wheel("nccl", self.root / "own")
+
+        text = self.configure("-DFIND=NCCL", NCCL_ROOT=str(own), VIRTUAL_ENV=str(self.root / "venv")).stdout
+
+        self.assertIn(f"library={own}/lib/libnccl.so.2", text)
+
     def test_a_header_without_the_library_is_not_enough(self):
         (self.wheel("nccl") / "lib/libnccl.so.2").unlink()
 

@@ -89,6 +89,15 @@ class Bundle(unittest.TestCase):
     def test_is_small(self):
         self.assertLess(os.path.getsize(archive), MOST_BYTES)
 
+    def test_its_manifest_says_what_it_needs(self):
+        manifest = (self.outside / "MANIFEST").read_text(encoding="utf-8").splitlines()
+        listed = self.check(subprocess.run([self.outside / "bin" / "dstune-mpi", "--list-backends"],
+                                           capture_output=True, text=True, check=False)).splitlines()
+
+        self.assertRegex(manifest[1], r"^needs: x86-64-v3 \(AVX2\), Linux, glibc >= 2\.\d+$")
+        self.assertEqual([line for line in manifest if line.startswith("CUDA ")],
+                         [line for line in listed if line.startswith(("CUDA run time: ", "CUDA code: "))])
+
     def test_runs_on_any_x86_64_v3(self):
         code = self.check(subprocess.run(["objdump", "-d", self.outside / "bin" / "dstune-mpi"],
                                          capture_output=True, text=True, check=False))

@@ -91,8 +91,8 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 /// f.operator()<T, kWidth>() with the largest packs that the rows of all matrices allow.
-template <class F>
-void with_packs(const Matrix& first, const F& f, const auto&... others) {
+template <class F, class... Others>  // CUDA 12.4's nvcc breaks a "const auto&..." beside class F
+void with_packs(const Matrix& first, const F& f, const Others&... others) {
   with_type(first.dtype, [&]<class T>(std::type_identity<T>) {
     constexpr int kWidth = kPackWidth<T>;
     if (has_packed_rows<kWidth, T>(first) && (has_packed_rows<kWidth, T>(others) && ...)) {
