@@ -14,3 +14,16 @@ function(dstune_cuda_architectures version out)
   list(TRANSFORM known APPEND "-real")
   set(${out} ${known} ${newest} PARENT_SCOPE)
 endfunction()
+
+# dstune_written_out(OUT ARCHITECTURE...): CMAKE_CUDA_ARCHITECTURES as one text, by spaces, in which CMake's
+# words for several (all, all-major, native) are the GPUs that it takes them for.
+function(dstune_written_out out)
+  set(architectures ${ARGN})
+  string(TOUPPER "${ARGN}" word)
+  string(REPLACE - _ word "${word}")
+  if(word MATCHES "^(ALL|ALL_MAJOR|NATIVE)$" AND DEFINED "CMAKE_CUDA_ARCHITECTURES_${word}")
+    set(architectures ${CMAKE_CUDA_ARCHITECTURES_${word}})
+  endif()
+  list(JOIN architectures " " text)
+  set(${out} ${text} PARENT_SCOPE)
+endfunction()

@@ -22,7 +22,8 @@ for version in "$@"; do
     fi
   fi
   find src/kernels/cuda -name '*.cpp' ! -name 'no_*' ! -name 'cudnn_frontend*' -print0 |
-    xargs -0 -P "$(nproc)" -n 3 g++ -std=c++20 -fsyntax-only -Isrc -Isrc/kernels/cuda/include -isystem "$headers"
+    xargs -0 -P "$(nproc)" -n 3 g++ -std=c++20 -fsyntax-only -Isrc -Isrc/kernels/cuda/include -isystem "$headers" \
+        '-DDSTUNE_CUDA_ARCHITECTURES="80"'
   nccl=$(sed -nE 's/^#define NCCL_(MAJOR|MINOR) //p' "$headers/nccl.h" | paste -sd.)
   echo "CUDA $version, NCCL $nccl: compiles"
 done

@@ -65,6 +65,8 @@ struct DeviceInfo {
   /// Driver and libraries with versions and files, for whoever looks for a fault: "NCCL: 2.28.9
   /// (/usr/lib/libnccl.so.2)".
   std::vector<std::string> found = {};
+  /// A part of a GPU that is divided (Multi-Instance GPU), of which a process sees one.
+  bool is_mig_instance = false;
 
   bool operator==(const DeviceInfo&) const = default;
 };

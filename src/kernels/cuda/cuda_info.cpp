@@ -6,6 +6,7 @@
 
 #include "core/base/text.hpp"
 #include "core/base/units.hpp"
+#include "kernels/cuda/base/compiled_for.hpp"
 #include "kernels/cuda/device/memory_probe.hpp"
 #include "kernels/cuda/gpu_list.hpp"
 #include "kernels/cuda/libraries/cublas_lt.hpp"
@@ -18,13 +19,22 @@ namespace dstune::cuda {
 
 namespace {
 
-// CUDA's version numbers are 1000 * major + 10 * minor.
-std::string cuda_version(int version) { return concat(version / 1000, ".", version % 1000 / 10); }
-
 std::string driver_line() {
   int version = 0;
   if (cudaDriverGetVersion(&version) != cudaSuccess || version == 0) return "CUDA driver: none";
-  return concat("CUDA driver: for CUDA ", cuda_version(version));
+  return concat("CUDA driver: for CUDA ", cuda_version_text(version));
+}
+
+std::string run_time_line() {
+  const Compilation own = this_compilation();
+  const std::string driver = needed_driver_text(own.cuda);
+  return concat("CUDA run time: ", cuda_version_text(own.cuda), " (linked)",
+                driver.empty() ? "" : ", ", driver);
+}
+
+std::string code_line() {
+  return concat("CUDA code: for compute capability ",
+                capabilities_text(this_compilation().architectures));
 }
 
 // What is free takes a context to know, which only those make who will train.
@@ -45,17 +55,19 @@ std::vector<std::string> gpus() {
   std::vector<std::string> lines;
   for (const GpuInfo& gpu : list_gpus().gpus) {
     lines.push_back(concat("GPU ", lines.size(), ": ", gpu.name, ", ", format_bytes(gpu.memory),
-                           " (", gpu.id, ")"));
+                           ", compute capability ", text_of(gpu.capability),
+                           gpu.is_mig_instance ? ", MIG instance" : "", " (", gpu.id, ")"));
   }
   return lines;
 }
 
 std::vector<std::string> library_versions() {
-  int runtime = 0;
-  cudaRuntimeGetVersion(&runtime);
-  return {driver_line(), concat("CUDA run time: ", cuda_version(runtime), " (linked)"),
+  return {driver_line(),
+          run_time_line(),
+          code_line(),
           library_line("cuBLASLt", cublas_lt_library(), [] { return cublas_lt().GetVersion(); }),
-          cudnn_line(), library_line("NCCL", nccl_library(), [] {
+          cudnn_line(),
+          library_line("NCCL", nccl_library(), [] {
             int version = 0;
             nccl().GetVersion(&version);
             return static_cast<std::size_t>(version);
@@ -82,7 +94,12 @@ DeviceInfo describe_device(const Placement& placement) {
   info.id = own.id;
   info.memory = own.memory;
   info.free_memory = own.memory;
+  info.is_mig_instance = own.is_mig_instance;
   info.limit_is_free_memory = true;
+  const Compilation compilation = this_compilation();
+  if (info.unusable.empty() && !have_code_for(compilation.architectures, own.capability)) {
+    info.unusable = lack_of_code(compilation, own.name, own.capability);
+  }
   if (info.unusable.empty()) info.common = nccl_settings();
   if (!placement.is_worker || !info.unusable.empty()) return info;
   info.found = library_versions();

@@ -55,7 +55,10 @@ std::optional<CallError> begin_call(const char* function) {
   const Locked locked;
   const int device = current_device();
   ++state().calls[{function, device}];
-  if (!state().machine.driver) return CallError{cudaErrorInsufficientDriver};
+  const Machine& machine = state().machine;
+  if (!machine.driver || machine.driver_version < CUDART_VERSION) {
+    return CallError{cudaErrorInsufficientDriver};
+  }
   const auto error = strike(function, device);
   call_effects() = take_effects(function, device);
   if (error) return error;

@@ -14,6 +14,8 @@ struct Machine {
   int devices = 1;
   std::size_t bytes = std::size_t{1} << 30U;  ///< memory of each device
   bool driver = true;                         ///< false: cudaErrorInsufficientDriver everywhere
+  int driver_version = 13000;                 ///< CUDA's; the same, where it is older
+  std::string name = "CUDA on host";          ///< with " MIG " in it: instances of one GPU
   int major = 9;                              ///< compute capability
   int minor = 0;
   int multiprocessors = 4;

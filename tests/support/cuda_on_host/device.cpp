@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <cstring>
 #include <map>
+#include <string>
 
 #include "tests/support/cuda_on_host/call.hpp"
 #include "tests/support/cuda_on_host/include/cuda_runtime_api.h"
@@ -10,7 +11,6 @@
 namespace cuda_on_host {
 namespace {
 
-constexpr int kVersion = 13000;
 constexpr int kMaxThreads = 1024;
 constexpr int kShared = 48 * 1024;
 constexpr int kSharedOptin = 227 * 1024;
@@ -29,8 +29,9 @@ Machine machine() {
 void describe(cudaDeviceProp& prop, int device) {
   const Machine known = machine();
   prop = {};
-  std::snprintf(prop.name, sizeof prop.name, "CUDA on host");
-  prop.uuid.bytes[15] = static_cast<char>(device + 1);
+  std::snprintf(prop.name, sizeof prop.name, "%s", known.name.c_str());
+  const bool is_instance = known.name.find(" MIG ") != std::string::npos;
+  prop.uuid.bytes[15] = static_cast<char>(is_instance ? 1 : device + 1);
   prop.totalGlobalMem = known.bytes;
   prop.sharedMemPerBlock = kShared;
   prop.sharedMemPerBlockOptin = kSharedOptin;
@@ -141,12 +142,12 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* leastPriority, int* greatestPr
 /// Both work without a driver, which then has version 0, and after a sticky error.
 cudaError_t cudaDriverGetVersion(int* driverVersion) {
   begin_call("cudaDriverGetVersion");
-  *driverVersion = machine().driver ? kVersion : 0;
+  *driverVersion = machine().driver ? machine().driver_version : 0;
   return cudaSuccess;
 }
 
 cudaError_t cudaRuntimeGetVersion(int* runtimeVersion) {
   begin_call("cudaRuntimeGetVersion");
-  *runtimeVersion = kVersion;
+  *runtimeVersion = CUDART_VERSION;
   return cudaSuccess;
 }

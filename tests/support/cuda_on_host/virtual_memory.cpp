@@ -163,6 +163,14 @@ CUresult cuDeviceGet(CUdevice* device, int ordinal) {
   });
 }
 
+CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice dev) {
+  return driver_call("cuDeviceGetUuid_v2", [&] {
+    *uuid = {};
+    uuid->bytes[0] = static_cast<char>(dev + 1);
+    return CUDA_SUCCESS;
+  });
+}
+
 CUresult cuDeviceGetAttribute(int* pi, CUdevice_attribute attrib, CUdevice /*dev*/) {
   return driver_call("cuDeviceGetAttribute", [&] {
     const Locked locked;

@@ -80,7 +80,19 @@ std::optional<Pair> find_pair(const std::vector<Driver>& drivers) {
   return std::nullopt;
 }
 
+bool has_mig_instance(const std::vector<Driver>& drivers) {
+  return std::any_of(drivers.begin(), drivers.end(),
+                     [](const Driver& driver) { return driver.gpu->is_mig_instance; });
+}
+
 Problem too_many(const std::string& name, const Host& host, const std::string& tuner_host) {
+  if (has_mig_instance(host.drivers)) {
+    return {name,
+            concat("has ", counted(host.drivers.size(), "worker"), " for the ",
+                   counted(static_cast<std::size_t>(host.gpus), "MIG instance"),
+                   " that they see, and each needs one of its own: a process sees one alone, the "
+                   "first of its CUDA_VISIBLE_DEVICES (nvidia-smi -L lists them; docs/gpu.md)")};
+  }
   return {name, concat("has ", counted(host.drivers.size(), "worker"), " for the ",
                        counted(static_cast<std::size_t>(host.gpus), "GPU"),
                        " that they see, and each needs one of its own; its line in the host file: ",
@@ -140,6 +152,13 @@ std::vector<std::string> idle_gpu_warnings(const std::vector<WorkerInfo>& worker
         "; its line in the host file for all of them: ", host_line(name, host.gpus, tuner_host)));
   }
   return warnings;
+}
+
+std::string mig_warning(const std::vector<WorkerInfo>& workers) {
+  if (!has_mig_instance(drivers_of(workers))) return "";
+  return "workers have MIG instances, which NCCL does not connect: it refuses two of one GPU (from "
+         "2.30 on unless NCCL_MULTI_RANK_GPU_ENABLE=1), and between them there is neither NVLink "
+         "nor peer access; --ranks-per-experiment 1 measures each alone";
 }
 
 std::string gpu_table(const std::vector<WorkerInfo>& workers) {

@@ -23,6 +23,10 @@ int workers_on_gpu_of(const WorkerInfo& worker, const std::vector<WorkerInfo>& w
 std::vector<std::string> idle_gpu_warnings(const std::vector<WorkerInfo>& workers,
                                            const std::string& tuner_host);
 
+/// That NCCL is in trouble among MIG instances, for experiments of several ranks; "" where no
+/// worker has one.
+std::string mig_warning(const std::vector<WorkerInfo>& workers);
+
 /// A table in Markdown with a row per worker: host, rank, index and name of its GPU, and the
 /// beginning of the GPU's id; "" if there is no GPU.
 std::string gpu_table(const std::vector<WorkerInfo>& workers);

@@ -237,6 +237,10 @@ std::vector<std::string> machine_warnings(const TuningConfig& config, const Mach
   const DeviceInfo* first =
       workers.empty() ? nullptr : find_device(workers.front().devices, machine.backend);
   if (first != nullptr && !first->id.empty()) warnings = idle_gpu_warnings(workers, tuner_host);
+  if (first != nullptr && !first->id.empty() && machine.group_size > 1) {
+    std::string warning = mig_warning(workers);
+    if (!warning.empty()) warnings.push_back(std::move(warning));
+  }
   for (auto& line : disagreement_warnings(machine.backend, workers)) {
     warnings.push_back(std::move(line));
   }

@@ -74,7 +74,8 @@ json::object to_json(const DeviceInfo& device) {
           {"fp32_caveat", device.fp32_caveat},
           {"common", all_to_json(device.common)},
           {"product_workspace", to_json(device.product_workspace)},
-          {"found", json::value_from(device.found)}};
+          {"found", json::value_from(device.found)},
+          {"is_mig_instance", device.is_mig_instance}};
 }
 
 DeviceInfo device_info_from_json(const json::object& object) {
@@ -95,7 +96,8 @@ DeviceInfo device_info_from_json(const json::object& object) {
           text_at(object, "fp32_caveat"),
           all_from_json(object, "common", common_from_json),
           product_workspace_from_json(object.at("product_workspace").as_object()),
-          json::value_to<std::vector<std::string>>(object.at("found"))};
+          json::value_to<std::vector<std::string>>(object.at("found")),
+          object.at("is_mig_instance").as_bool()};
 }
 
 }  // namespace

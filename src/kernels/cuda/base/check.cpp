@@ -8,6 +8,7 @@
 
 #include "core/base/text.hpp"
 #include "core/device/memory/memory_budget.hpp"
+#include "kernels/cuda/base/compiled_for.hpp"
 
 namespace dstune::cuda {
 
@@ -25,18 +26,17 @@ bool is_lack_of_code(cudaError_t error) noexcept {
          error == cudaErrorJitCompilationDisabled;
 }
 
-// "compute capability 7.0"; "this GPU" where it cannot be asked.
-std::string kind_of_gpu() {
+[[noreturn]] void throw_no_code(cudaError_t error) {
   int device = 0;
-  int major = 0;
-  int minor = 0;
-  if (cudaGetDevice(&device) == cudaSuccess &&
-      cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
-      cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) == cudaSuccess) {
-    return concat("compute capability ", major, ".", minor);
+  cudaDeviceProp properties{};
+  if (cudaGetDevice(&device) != cudaSuccess ||
+      cudaGetDeviceProperties(&properties, device) != cudaSuccess) {
+    cudaGetLastError();
+    throw NoCodeError(concat("this program has no code for the GPU (", cudaGetErrorName(error),
+                             "); --list-backends says for which it has"));
   }
-  cudaGetLastError();
-  return "this GPU";
+  throw NoCodeError(lack_of_code(this_compilation(), properties.name,
+                                 {properties.major, properties.minor}, cudaGetErrorName(error)));
 }
 
 // What an error's name does not say and its user wants to know; "" for most.
@@ -87,12 +87,7 @@ void check(cudaError_t error, const char* call, const char* file, int line) {
   if (error == cudaSuccess) return;
   cudaGetLastError();
   if (error == cudaErrorMemoryAllocation) throw_out_of_memory(kUnknownSize);
-  if (is_lack_of_code(error)) {
-    throw NoCodeError(
-        concat("this program has no code for ", kind_of_gpu(), " (", cudaGetErrorName(error),
-               "): it has to be compiled for it (CUDAARCHS of scripts/build.sh), by a "
-               "CUDA toolkit that knows it"));
-  }
+  if (is_lack_of_code(error)) throw_no_code(error);
   const std::string message =
       concat(call, ": ", cudaGetErrorName(error), " (", cudaGetErrorString(error), ") at ", file,
              ":", line, advice_on(error));

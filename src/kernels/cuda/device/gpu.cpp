@@ -5,15 +5,16 @@
 #include <thread>
 
 #include "kernels/cuda/base/check.hpp"
+#include "kernels/cuda/gpu_list.hpp"
 
 namespace dstune::cuda {
 
 namespace {
 
-std::unique_ptr<GpuMonitor> open_monitor(int index) {
+std::unique_ptr<GpuMonitor> open_monitor(int index, const std::string& name) {
   std::array<char, 32> bus_id{};
   DSTUNE_CUDA_CHECK(cudaDeviceGetPCIBusId(bus_id.data(), static_cast<int>(bus_id.size()), index));
-  return GpuMonitor::open(bus_id.data());
+  return GpuMonitor::open(bus_id.data(), is_mig_instance(name));
 }
 
 }  // namespace
@@ -24,7 +25,7 @@ Gpu::Gpu(int index) : index_(index) {
   DSTUNE_CUDA_CHECK(cudaGetDeviceProperties(&properties, index));
   name_ = properties.name;
   multiprocessors_ = properties.multiProcessorCount;
-  monitor_ = open_monitor(index);
+  monitor_ = open_monitor(index, name_);
   for (StreamHandle& stream : streams_) stream = make_stream();
   for (DeviceMemory& scratch : scratch_) scratch = make_device_memory(kScratch);
   staging_ = make_pinned_memory(kStaging);

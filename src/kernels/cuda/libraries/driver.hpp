@@ -7,10 +7,12 @@
 
 #include "kernels/cuda/libraries/library.hpp"
 
-/// The functions that are used, without their "cu". None of them has a version of its own.
+/// The functions that are used, without their "cu". A name that cuda.h turns into one with a
+/// version has to be given with it.
 #define DSTUNE_DRIVER_FUNCTIONS(ENTRY) \
   ENTRY(DeviceGet)                     \
   ENTRY(DeviceGetAttribute)            \
+  ENTRY(DeviceGetUuid_v2)              \
   ENTRY(MemGetAllocationGranularity)   \
   ENTRY(MemAddressReserve)             \
   ENTRY(MemAddressFree)                \

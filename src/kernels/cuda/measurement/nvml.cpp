@@ -159,12 +159,12 @@ struct GpuMonitor::Library {
   bool is_set_up = false;
 };
 
-GpuMonitor::GpuMonitor(std::unique_ptr<Library> library, void* device)
-    : library_(std::move(library)), device_(device) {}
+GpuMonitor::GpuMonitor(std::unique_ptr<Library> library, void* device, bool is_mig_instance)
+    : library_(std::move(library)), device_(device), is_mig_instance_(is_mig_instance) {}
 
 GpuMonitor::~GpuMonitor() = default;
 
-std::unique_ptr<GpuMonitor> GpuMonitor::open(const std::string& pci_bus_id,
+std::unique_ptr<GpuMonitor> GpuMonitor::open(const std::string& pci_bus_id, bool is_mig_instance,
                                              const std::string& library) {
   void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return nullptr;
@@ -173,7 +173,7 @@ std::unique_ptr<GpuMonitor> GpuMonitor::open(const std::string& pci_bus_id,
   if (!nvml->is_set_up || nvml->find_device(pci_bus_id.c_str(), &device) != kSuccess) {
     return nullptr;
   }
-  return std::unique_ptr<GpuMonitor>(new GpuMonitor(std::move(nvml), device));
+  return std::unique_ptr<GpuMonitor>(new GpuMonitor(std::move(nvml), device, is_mig_instance));
 }
 
 DeviceReading GpuMonitor::read() const {
@@ -183,10 +183,11 @@ DeviceReading GpuMonitor::read() const {
   reading.max_sm_clock_mhz = value_of(nvml.max_clock, device_, kSmClock);
   reading.memory_clock_mhz = value_of(nvml.clock, device_, kMemoryClock);
   reading.temperature_c = value_of(nvml.temperature, device_, kGpuTemperature);
-  reading.power_w = scaled(1e-3, nvml.power, device_);
-  reading.energy_j = scaled(1e-3, nvml.energy, device_);
   reading.throttle_reasons = throttle_reasons(nvml.reasons, device_);
   reading.throttle_times = throttle_times(nvml.violation, device_);
+  if (is_mig_instance_) return reading;
+  reading.power_w = scaled(1e-3, nvml.power, device_);
+  reading.energy_j = scaled(1e-3, nvml.energy, device_);
   reading.other_processes = other_processes(nvml.processes, device_);
   return reading;
 }

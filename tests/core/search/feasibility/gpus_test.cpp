@@ -71,6 +71,20 @@ TEST(CheckGpus, MoreWorkersThanGpusAreRefusedWithTheRightLineOfTheHostFile) {
               AllOf(HasSubstr("2 workers for the 1 GPU that"), HasSubstr("\"node1 slots=1\" (")));
 }
 
+TEST(CheckGpus, WorkersThatSeeTheSameMigInstanceAreToldHowEachGetsItsOwn) {
+  std::vector<WorkerInfo> workers = {worker(1, "node1", "MIG-a", 0, 1),
+                                     worker(2, "node1", "MIG-a", 0, 1)};
+  for (WorkerInfo& each : workers) each.devices.front().is_mig_instance = true;
+
+  EXPECT_THAT(fault_of(workers, "node1"),
+              HasSubstr("has 2 workers for the 1 MIG instance that they see, and each needs one of "
+                        "its own: a process sees one alone, the first of its CUDA_VISIBLE_DEVICES "
+                        "(nvidia-smi -L lists them; docs/gpu.md)"));
+
+  workers[1].devices.front().id = "MIG-b";
+  EXPECT_EQ(fault_of(workers, "node1"), "none");
+}
+
 TEST(CheckGpus, EveryHostThatIsWrongIsNamedAtOnce) {
   std::vector<WorkerInfo> workers;
   add_host(workers, "node1", 3, 2, 1);
@@ -125,6 +139,15 @@ TEST(IdleGpuWarnings, CountTheGpusThatNobodyDrives) {
                   "host file for all of them: \"node1 slots=9\", with one for rank 0, which "
                   "uses no GPU"));
   EXPECT_THAT(idle_gpu_warnings(host_of(5, 4), ""), IsEmpty());
+}
+
+TEST(MigWarning, SaysThatNcclDoesNotConnectInstances) {
+  auto workers = host_of(2, 2);
+  EXPECT_EQ(mig_warning(workers), "");
+
+  workers[1].devices.front().is_mig_instance = true;
+
+  EXPECT_THAT(mig_warning(workers), HasSubstr("MIG instances, which NCCL does not connect"));
 }
 
 TEST(GpuTable, NamesTheGpuOfEveryWorker) {

@@ -46,6 +46,21 @@ TEST(MachineWarnings, CountIdleGpusWhereTheyAreUsed) {
               IsEmpty());
 }
 
+TEST(MachineWarnings, TellGroupsOfMigInstancesOfNccl) {
+  std::vector<WorkerInfo> workers = {worker_on_one_gpu(1), worker_on_one_gpu(2)};
+  workers[1].devices.front().id = "MIG-b";
+  for (WorkerInfo& each : workers) each.devices.front().is_mig_instance = true;
+  auto config = make_config();
+  const auto warnings = [&] {
+    return machine_warnings(config, machine_of_run(config, workers, 2, "a"), workers, "a");
+  };
+  EXPECT_THAT(warnings(), ElementsAre(HasSubstr("NCCL does not connect")));
+
+  config.ranks_per_experiment = 1;
+
+  EXPECT_THAT(warnings(), IsEmpty());
+}
+
 TEST(MachineWarnings, NameVariablesOfCollectivesThatDiffer) {
   std::vector<WorkerInfo> workers = {worker_on_one_gpu(1), worker_on_one_gpu(2)};
   workers[0].devices.front().common = {{"NCCL_ALGO", "Ring"}};

@@ -15,6 +15,7 @@ WorkerInfo make_info() {
       {"cuda", "Some GPU", 0, 0, false, "its driver is too old", "none", "GPU-5d", 3, 8},
       {"cpu", "Some CPU", Bytes{1} << 40U, Bytes{1} << 39U, true, "", "cpu-gloo"}};
   info.devices.front().limit_is_free_memory = true;
+  info.devices.front().is_mig_instance = true;
   info.devices.front().reserves = {{"CUDA context", 500, true}, {"gaps", 300, false, true}};
   info.devices.back().bounds = {{"control group /job (memory.max)", 400, 100, "cgroup 1:2"}};
   info.devices.back().fp32_caveat = "slower elsewhere";

@@ -89,7 +89,7 @@ TEST_F(MemoryProbeTest, AGpuThatCannotMultiplyInOneTypeIsMeasuredAllTheSame) {
 }
 
 TEST_F(MemoryProbeTest, AGpuWithoutCodeForItSaysForWhatToCompile) {
-  cuda_on_host::set_up({.bytes = kMemory, .major = 7, .minor = 0});
+  cuda_on_host::set_up({.bytes = kMemory, .name = "Tesla V100-SXM2-32GB", .major = 7, .minor = 0});
   cuda_on_host::inject(
       {.function = "cudaLaunchKernelEx", .call = 2, .error = cudaErrorNoKernelImageForDevice});
 
@@ -98,9 +98,10 @@ TEST_F(MemoryProbeTest, AGpuWithoutCodeForItSaysForWhatToCompile) {
     FAIL() << "it was measured";
   } catch (const NoCodeError& error) {
     EXPECT_STREQ(error.what(),
-                 "this program has no code for compute capability 7.0 "
-                 "(cudaErrorNoKernelImageForDevice): it has to be compiled for it (CUDAARCHS of "
-                 "scripts/build.sh), by a CUDA toolkit that knows it");
+                 "this program has no code for Tesla V100-SXM2-32GB, compute capability 7.0 "
+                 "(cudaErrorNoKernelImageForDevice): CUDA 13.0 compiled it for 7.5, 8.0, 9.0+PTX; "
+                 "CUDA 13 has dropped all before 7.5: build with a CUDA 12 toolkit (12.2 or newer) "
+                 "and CUDAARCHS=70 (scripts/build.sh)");
   }
 }
 

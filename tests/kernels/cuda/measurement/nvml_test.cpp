@@ -26,7 +26,7 @@ class Nvml : public testing::TestWithParam<const char*> {
   }
   ~Nvml() override { dlclose(library_); }
 
-  DeviceReading read() const { return GpuMonitor::open(kBusId, GetParam())->read(); }
+  DeviceReading read() const { return GpuMonitor::open(kBusId, false, GetParam())->read(); }
 
   void* library_;
   test::FakeNvml* state_;
@@ -73,6 +73,18 @@ TEST_P(Nvml, CountsTheProcessesBesideThisOne) {
   }
 }
 
+TEST_P(Nvml, SaysOfAMigInstanceNothingThatIsOfTheWholeGpu) {
+  state_->processes = 3;
+
+  const DeviceReading reading = GpuMonitor::open(kBusId, true, GetParam())->read();
+
+  EXPECT_EQ(reading.sm_clock_mhz, 1401);
+  EXPECT_EQ(reading.temperature_c, 83);
+  EXPECT_EQ(reading.power_w, std::nullopt);
+  EXPECT_EQ(reading.energy_j, std::nullopt);
+  EXPECT_EQ(reading.other_processes, std::nullopt);
+}
+
 TEST_P(Nvml, SaysNothingOfWhatFails) {
   state_->fails = true;
   state_->reasons = 0x04;
@@ -82,19 +94,19 @@ TEST_P(Nvml, SaysNothingOfWhatFails) {
 }
 
 TEST_P(Nvml, KnowsOnlyTheGpuItHas) {
-  EXPECT_EQ(GpuMonitor::open("0000:af:00.0", GetParam()), nullptr);
+  EXPECT_EQ(GpuMonitor::open("0000:af:00.0", false, GetParam()), nullptr);
 }
 
 TEST_P(Nvml, IsAbsentWithoutADriver) {
   state_->fails_to_set_up = true;
 
-  EXPECT_EQ(GpuMonitor::open(kBusId, GetParam()), nullptr);
+  EXPECT_EQ(GpuMonitor::open(kBusId, false, GetParam()), nullptr);
   EXPECT_EQ(state_->shut_down_calls, 0);
 }
 
 TEST_P(Nvml, IsShutDownAsOftenAsItIsSetUp) {
   read();
-  GpuMonitor::open("0000:af:00.0", GetParam());
+  GpuMonitor::open("0000:af:00.0", false, GetParam());
 
   EXPECT_EQ(state_->set_up_calls, 2);
   EXPECT_EQ(state_->shut_down_calls, 2);
@@ -104,8 +116,9 @@ INSTANTIATE_TEST_SUITE_P(Libraries, Nvml, testing::Values(DSTUNE_FAKE_NVML, DSTU
                          [](const auto& test) { return test.index == 0 ? "Newer" : "Older"; });
 
 TEST(WithoutNvml, ThereIsNoMonitor) {
-  EXPECT_EQ(GpuMonitor::open(kBusId, "libno-such-library.so.1"), nullptr);
-  EXPECT_EQ(GpuMonitor::open(kBusId, "libc.so.6"), nullptr);  // a library without the functions
+  EXPECT_EQ(GpuMonitor::open(kBusId, false, "libno-such-library.so.1"), nullptr);
+  EXPECT_EQ(GpuMonitor::open(kBusId, false, "libc.so.6"),
+            nullptr);  // a library without the functions
 }
 
 }  // namespace

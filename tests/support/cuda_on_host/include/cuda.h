@@ -1,11 +1,14 @@
-// The CUDA driver on the host: what is used of its virtual memory management, with CUDA's signatures
-// and values. The fields of a structure may stand in another order than in CUDA's.
+// The CUDA driver on the host: what is used of its virtual memory management and of its names of
+// devices, with CUDA's signatures and values. The fields of a structure may stand in another order than in CUDA's.
 #pragma once
 #pragma GCC system_header
 
 #include <cstddef>
 
+#include "driver_types.h"
+
 using CUdevice = int;
+using CUuuid = CUuuid_st;
 using CUdeviceptr = unsigned long long;
 using CUmemGenericAllocationHandle = unsigned long long;
 
@@ -62,6 +65,7 @@ extern "C" {
 
 CUresult cuDeviceGet(CUdevice* device, int ordinal);
 CUresult cuDeviceGetAttribute(int* pi, CUdevice_attribute attrib, CUdevice dev);
+CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice dev);
 
 CUresult cuMemGetAllocationGranularity(std::size_t* granularity, const CUmemAllocationProp* prop,
                                        CUmemAllocationGranularity_flags option);
