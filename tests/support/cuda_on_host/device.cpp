@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "tests/support/cuda_on_host/architecture.hpp"
 #include "tests/support/cuda_on_host/call.hpp"
 #include "tests/support/cuda_on_host/include/cuda_runtime_api.h"
 #include "tests/support/cuda_on_host/machine_state.hpp"
@@ -12,8 +13,6 @@ namespace cuda_on_host {
 namespace {
 
 constexpr int kMaxThreads = 1024;
-constexpr int kShared = 48 * 1024;
-constexpr int kSharedOptin = 227 * 1024;
 constexpr int kL2 = 50 << 20;
 
 bool exists(int device) {
@@ -28,14 +27,15 @@ Machine machine() {
 
 void describe(cudaDeviceProp& prop, int device) {
   const Machine known = machine();
+  const Architecture& limits = architecture_of(known.major, known.minor);
   prop = {};
   std::snprintf(prop.name, sizeof prop.name, "%s", known.name.c_str());
   const bool is_instance = known.name.find(" MIG ") != std::string::npos;
   prop.uuid.bytes[15] = static_cast<char>(is_instance ? 1 : device + 1);
   prop.totalGlobalMem = known.bytes;
-  prop.sharedMemPerBlock = kShared;
-  prop.sharedMemPerBlockOptin = kSharedOptin;
-  prop.sharedMemPerMultiprocessor = kSharedOptin + 1024;
+  prop.sharedMemPerBlock = kSharedOfEveryBlock;
+  prop.sharedMemPerBlockOptin = limits.shared_of_block;
+  prop.sharedMemPerMultiprocessor = limits.shared_of_multiprocessor;
   prop.regsPerBlock = prop.regsPerMultiprocessor = 65536;
   prop.warpSize = 32;
   prop.maxThreadsPerBlock = prop.maxThreadsDim[0] = prop.maxThreadsDim[1] = kMaxThreads;
@@ -48,15 +48,16 @@ void describe(cudaDeviceProp& prop, int device) {
   prop.pciBusID = device + 1;
   prop.memoryBusWidth = 5120;
   prop.l2CacheSize = kL2;
-  prop.maxThreadsPerMultiProcessor = 2048;
-  prop.maxBlocksPerMultiProcessor = 32;
+  prop.maxThreadsPerMultiProcessor = limits.threads_of_multiprocessor;
+  prop.maxBlocksPerMultiProcessor = limits.blocks_of_multiprocessor;
 }
 
 cudaError_t attribute(int* value, cudaDeviceAttr attr, int device) {
   const Machine known = machine();
+  const Architecture& limits = architecture_of(known.major, known.minor);
   const std::map<cudaDeviceAttr, int> values{
       {cudaDevAttrMaxThreadsPerBlock, kMaxThreads},
-      {cudaDevAttrMaxSharedMemoryPerBlock, kShared},
+      {cudaDevAttrMaxSharedMemoryPerBlock, int{kSharedOfEveryBlock}},
       {cudaDevAttrWarpSize, 32},
       {cudaDevAttrClockRate, 1'980'000},
       {cudaDevAttrMultiProcessorCount, known.multiprocessors},
@@ -69,11 +70,12 @@ cudaError_t attribute(int* value, cudaDeviceAttr attr, int device) {
       {cudaDevAttrMemoryClockRate, 2'619'000},
       {cudaDevAttrGlobalMemoryBusWidth, 5120},
       {cudaDevAttrL2CacheSize, kL2},
-      {cudaDevAttrMaxThreadsPerMultiProcessor, 2048},
+      {cudaDevAttrMaxThreadsPerMultiProcessor, limits.threads_of_multiprocessor},
       {cudaDevAttrComputeCapabilityMajor, known.major},
       {cudaDevAttrComputeCapabilityMinor, known.minor},
-      {cudaDevAttrMaxSharedMemoryPerMultiprocessor, kSharedOptin + 1024},
-      {cudaDevAttrMaxSharedMemoryPerBlockOptin, kSharedOptin},
+      {cudaDevAttrMaxSharedMemoryPerMultiprocessor,
+       static_cast<int>(limits.shared_of_multiprocessor)},
+      {cudaDevAttrMaxSharedMemoryPerBlockOptin, static_cast<int>(limits.shared_of_block)},
   };
   const auto found = values.find(attr);
   if (found == values.end()) return cudaErrorInvalidValue;
