@@ -1,6 +1,7 @@
 #include "tests/support/cuda_on_host/control.hpp"
 
 #include "tests/support/cuda_on_host/call.hpp"
+#include "tests/support/cuda_on_host/compiled_code.hpp"
 #include "tests/support/cuda_on_host/machine_state.hpp"
 #include "tests/support/cuda_on_host/stream.hpp"
 
@@ -14,6 +15,8 @@ void set_up(const Machine& machine) {
   const Locked locked;
   MachineState& all = state();
   all.machine = machine;
+  all.has_code = machine.architectures.empty() ||
+                 has_code_for(machine.architectures, machine.major, machine.minor);
   all.devices.assign(static_cast<std::size_t>(machine.devices > 0 ? machine.devices : 1), {});
   for (const auto& [pointer, allocation] : all.allocations) {
     if (allocation.device < machine.devices) {

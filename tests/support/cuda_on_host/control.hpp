@@ -22,6 +22,8 @@ struct Machine {
   std::size_t communicator_bytes = 0;              ///< what an NCCL communicator takes of a device
   bool virtual_memory = true;                      ///< the devices have virtual memory management
   std::size_t page_bytes = std::size_t{2} << 20U;  ///< of which that memory is a multiple
+  /// What the program has code for, as has_code_for() reads it; "": every GPU.
+  std::string architectures{};
 };
 
 /// Starts anew: these devices, no faults, no counts, no log; hanging work goes on and ends. Nothing

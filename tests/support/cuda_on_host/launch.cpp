@@ -6,6 +6,7 @@
 
 #include "tests/support/cuda_on_host/block_runner.hpp"
 #include "tests/support/cuda_on_host/call.hpp"
+#include "tests/support/cuda_on_host/compiled_code.hpp"
 #include "tests/support/cuda_on_host/fault.hpp"
 #include "tests/support/cuda_on_host/include/cuda_runtime.h"
 #include "tests/support/cuda_on_host/include/dynamic_shared.cuh"
@@ -45,6 +46,7 @@ cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel,
   return call("cudaLaunchKernelEx", [&] {
     require_stream(config.stream);
     if (config.numAttrs != 0) misuse("launch attributes are not supported");
+    if (const cudaError_t error = find_code()) return error;
     if (const cudaError_t error = check_launch(config, kernel)) return error;
     enqueue(config.stream, kernel_name(kernel),
             [grid = config.gridDim, block = config.blockDim, bytes = config.dynamicSmemBytes,

@@ -6,6 +6,7 @@
 
 #include "tests/support/cuda_on_host/architecture.hpp"
 #include "tests/support/cuda_on_host/call.hpp"
+#include "tests/support/cuda_on_host/compiled_code.hpp"
 #include "tests/support/cuda_on_host/include/cuda_runtime_api.h"
 #include "tests/support/cuda_on_host/launch_bounds.hpp"
 #include "tests/support/cuda_on_host/machine_state.hpp"
@@ -46,6 +47,15 @@ int blocks_at_once(int threads, std::size_t shared_bytes) {
   return std::min(most, static_cast<int>(limits.shared_of_multiprocessor / of_block));
 }
 
+/// Of a function of the runtime that looks at a kernel, for which there has to be code.
+template <class Body>
+cudaError_t call_of_kernel(const char* function, Body body) {
+  return call(function, [&] {
+    const cudaError_t missing = find_code();
+    return missing != cudaSuccess ? missing : body();
+  });
+}
+
 }  // namespace
 
 cudaError_t check_launch(const cudaLaunchConfig_t& config, const void* kernel) {
@@ -60,7 +70,7 @@ cudaError_t check_launch(const cudaLaunchConfig_t& config, const void* kernel) {
 using namespace cuda_on_host;
 
 cudaError_t cudaFuncSetAttribute(const void* func, cudaFuncAttribute attr, int value) {
-  return call("cudaFuncSetAttribute", [&] {
+  return call_of_kernel("cudaFuncSetAttribute", [&] {
     if (attr != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
     if (value < 0 || static_cast<std::size_t>(value) > architecture_here().shared_of_block) {
       return cudaErrorInvalidValue;
@@ -73,7 +83,7 @@ cudaError_t cudaFuncSetAttribute(const void* func, cudaFuncAttribute attr, int v
 
 /// Static shared memory and registers are not known here.
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attr, const void* func) {
-  return call("cudaFuncGetAttributes", [&] {
+  return call_of_kernel("cudaFuncGetAttributes", [&] {
     *attr = {};
     attr->maxThreadsPerBlock = static_cast<int>(launch_bound_of(func));
     attr->numRegs = 32;
@@ -84,7 +94,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attr, const void* func) {
 
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* numBlocks, const void* /*func*/,
                                                           int blockSize, size_t dynamicSMemSize) {
-  return call("cudaOccupancyMaxActiveBlocksPerMultiprocessor", [&] {
+  return call_of_kernel("cudaOccupancyMaxActiveBlocksPerMultiprocessor", [&] {
     if (blockSize <= 0) return cudaErrorInvalidValue;
     *numBlocks = blocks_at_once(blockSize, dynamicSMemSize);
     return cudaSuccess;

@@ -66,6 +66,7 @@ struct MachineState {
   std::condition_variable changed;  ///< some work ended, an event was recorded, a rank arrived, ...
 
   Machine machine;
+  bool has_code = true;  ///< for its devices
   std::vector<DeviceState> devices{1};
   std::map<void*, Allocation> allocations;
   std::map<void*, std::size_t> host_allocations;

@@ -89,9 +89,11 @@ TEST_F(MemoryProbeTest, AGpuThatCannotMultiplyInOneTypeIsMeasuredAllTheSame) {
 }
 
 TEST_F(MemoryProbeTest, AGpuWithoutCodeForItSaysForWhatToCompile) {
-  cuda_on_host::set_up({.bytes = kMemory, .name = "Tesla V100-SXM2-32GB", .major = 7, .minor = 0});
-  cuda_on_host::inject(
-      {.function = "cudaLaunchKernelEx", .call = 2, .error = cudaErrorNoKernelImageForDevice});
+  cuda_on_host::set_up({.bytes = kMemory,
+                        .name = "Tesla V100-SXM2-32GB",
+                        .major = 7,
+                        .minor = 0,
+                        .architectures = "75-real;80-real;90"});
 
   try {
     probe_memory(0, false);
