@@ -24,6 +24,9 @@ struct Machine {
   std::size_t page_bytes = std::size_t{2} << 20U;  ///< of which that memory is a multiple
   /// What the program has code for, as has_code_for() reads it; "": every GPU.
   std::string architectures{};
+  /// What a kernel takes of a device when that first launches it, after which it waits for the
+  /// device, as CUDA may; 0: nothing, and no wait.
+  std::size_t kernel_bytes = 0;
 };
 
 /// Starts anew: these devices, no faults, no counts, no log; hanging work goes on and ends. Nothing
@@ -75,6 +78,10 @@ void deafen(int stream);
 
 /// Calls since set_up(), also those that failed. An empty name: of all functions.
 std::uint64_t calls(const std::string& function, int device = -1);
+
+/// The names of the kernels that a device has launched since set_up(), in the order of each one's
+/// first launch.
+std::vector<std::string> loaded_kernels(int device = 0);
 
 /// What a stream holds at most: a call that would queue more does not return before there is room,
 /// as CUDA's do not.

@@ -12,6 +12,7 @@
 #include "tests/support/cuda_on_host/include/dynamic_shared.cuh"
 #include "tests/support/cuda_on_host/kernel_name.hpp"
 #include "tests/support/cuda_on_host/launch_limits.hpp"
+#include "tests/support/cuda_on_host/loading.hpp"
 #include "tests/support/cuda_on_host/stream.hpp"
 
 namespace cuda_on_host {
@@ -48,6 +49,7 @@ cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel,
     if (config.numAttrs != 0) misuse("launch attributes are not supported");
     if (const cudaError_t error = find_code()) return error;
     if (const cudaError_t error = check_launch(config, kernel)) return error;
+    if (const cudaError_t error = load(kernel)) return error;
     enqueue(config.stream, kernel_name(kernel),
             [grid = config.gridDim, block = config.blockDim, bytes = config.dynamicSmemBytes,
              kernel, body = std::move(thread)] {

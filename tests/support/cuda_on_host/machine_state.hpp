@@ -19,7 +19,9 @@ struct DeviceState {
   std::size_t used = 0;
   int sticky_error = 0;
   int streams_made = 0;
-  const char* nccl_warning = "";  ///< NCCL's last in the process of that device
+  std::set<const void*> kernels{};    ///< that are loaded
+  std::vector<const void*> loaded{};  ///< the same, in order
+  const char* nccl_warning = "";      ///< NCCL's last in the process of that device
 };
 
 struct Allocation {

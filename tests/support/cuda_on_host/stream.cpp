@@ -64,6 +64,22 @@ void push(CUstream_st& stream, std::string name, std::function<void()> work) {
   stream.arrived.notify_one();
 }
 
+/// Waits for all that was enqueued so far.
+void drain(CUstream_st& stream) {
+  Locked locked;
+  const std::uint64_t target = stream.enqueued;
+  stream.advanced.wait(locked.lock(), [&] { return stream.completed >= target; });
+}
+
+std::vector<cudaStream_t> streams_of(int device) {
+  std::vector<cudaStream_t> streams;
+  const Locked locked;
+  for (cudaStream_t stream : state().streams) {
+    if (stream->device == device) streams.push_back(stream);
+  }
+  return streams;
+}
+
 cudaError_t create(cudaStream_t* stream, int priority) {
   auto created = std::make_unique<CUstream_st>();
   created->device = current_device();
@@ -95,11 +111,7 @@ void enqueue(cudaStream_t stream, std::string name, std::function<void()> work) 
 }
 
 void synchronise(cudaStream_t stream) {
-  {
-    Locked locked;
-    const std::uint64_t target = stream->enqueued;
-    stream->advanced.wait(locked.lock(), [&] { return stream->completed >= target; });
-  }
+  drain(*stream);
   happens_after(stream);
 }
 
@@ -121,14 +133,11 @@ void join_closed_streams(bool all) {
 }
 
 void synchronise_device(int device) {
-  std::vector<cudaStream_t> streams;
-  {
-    const Locked locked;
-    for (cudaStream_t stream : state().streams) {
-      if (stream->device == device) streams.push_back(stream);
-    }
-  }
-  for (cudaStream_t stream : streams) synchronise(stream);
+  for (cudaStream_t stream : streams_of(device)) synchronise(stream);
+}
+
+void drain_device(int device) {
+  for (cudaStream_t stream : streams_of(device)) drain(*stream);
 }
 
 }  // namespace cuda_on_host

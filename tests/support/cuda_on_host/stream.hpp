@@ -31,6 +31,8 @@ void synchronise(cudaStream_t stream);
 
 /// Of a device, all streams.
 void synchronise_device(int device);
+/// The same wait, but nothing happens before what the caller does next.
+void drain_device(int device);
 
 /// Joins the threads of the streams that were destroyed: of those that ended, or of all, which
 /// waits.

@@ -91,7 +91,8 @@ class WarmUp {
       rotate.inverse = inverse;
       device_.run(rotate);
     }
-    for (const Activation kind : {Activation::gelu, Activation::gelu_tanh, Activation::silu}) {
+    for (const Activation kind :
+         {Activation::gelu, Activation::gelu_tanh, Activation::relu, Activation::silu}) {
       device_.run(Activate{.kind = kind, .x = all(), .out = all()});
       device_.run(ActivateBackward{.kind = kind, .d_out = all(), .saved = all(), .d_x = all()});
     }
@@ -99,10 +100,17 @@ class WarmUp {
   }
 
   void reduce() {
-    const Tensor sum = tensor(1, DType::fp32);
-    device_.run(AddSquares{all(), sum});
-    device_.run(ClipFactor{sum, 1, 1, tensor(1, DType::fp32)});
+    for (const DType of_norm : {DType::fp32, DType::fp64}) {  // stage 3 adds squares in fp64
+      const Tensor sum = tensor(1, of_norm);
+      device_.run(AddSquares{all(), sum});
+      device_.run(Add{sum, sum});
+      device_.run(ClipFactor{sum, 1, 1, tensor(1, DType::fp32)});
+    }
     device_.run(FindInfOrNan{all(), tensor(1, DType::uint8)});
+    if (dtype_ == DType::bf16) {  // quantized gradients travel in fp16
+      device_.run(Cast{all(), all(DType::fp16)});
+      device_.run(Cast{all(DType::fp16), all()});
+    }
     const Tensor steps = tensor(kRows, DType::fp32);
     for (const int bits : {4, 8}) {
       const Tensor packed = tensor(packed_size(kAll, bits), DType::int8);
@@ -111,6 +119,12 @@ class WarmUp {
       device_.run(Dequantize{packed, bits, steps, all()});
       device_.run(SumQuantized{packed, bits, steps, 2, part, tensor(kRows / 2, DType::fp32)});
     }
+  }
+
+  /// DeepSpeed's Lamb has gradients of the model's type, and writes parameters of it.
+  void update_by_lamb() {
+    const auto state = [this] { return all(DType::fp32); };
+    device_.run(Lamb{{}, all(), state(), state(), state(), all()});
   }
 
   void look_at_tokens() {
@@ -199,7 +213,7 @@ void run_all(Device& device, DType dtype) {
   own.run_layers();
   own.run_chains();
   own.reduce();
-  if (dtype != DType::fp32) return;
+  if (dtype != DType::fp32) return own.update_by_lamb();
   own.look_at_tokens();
   own.update();
 }

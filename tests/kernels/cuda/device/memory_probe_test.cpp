@@ -79,6 +79,16 @@ TEST_F(MemoryProbeTest, UsesKernelsAndProductsOfEveryTypeOnce) {
   EXPECT_GT(cuda_on_host::calls("cudaLaunchKernelEx"), 150U);
 }
 
+TEST_F(MemoryProbeTest, CountsTheMemoryOfTheKernelsThatItLoads) {
+  constexpr Bytes kKernel = Bytes{64} << 10U;
+  cuda_on_host::set_up({.bytes = kMemory, .kernel_bytes = kKernel});
+
+  const FreeMemory memory = probe_memory(0, false);
+
+  EXPECT_EQ(reserve(memory, "kernels").bytes, cuda_on_host::loaded_kernels().size() * kKernel);
+  EXPECT_GT(cuda_on_host::loaded_kernels().size(), 100U);
+}
+
 TEST_F(MemoryProbeTest, AGpuThatCannotMultiplyInOneTypeIsMeasuredAllTheSame) {
   cuda_on_host::inject({.function = "cublasLtMatmulAlgoGetHeuristic", .call = 2, .error = 15});
 
