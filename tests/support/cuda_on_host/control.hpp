@@ -73,6 +73,11 @@ void begin_in(Order order);
 /// it: where the variable CUDA_ON_HOST_POISON is set.
 void poison_memory(bool on);
 
+/// From now on new memory of devices is a fault to whoever touches it outside of kernels, copies
+/// and libraries. Without it: where the variable CUDA_ON_HOST_GUARD is set.
+/// @returns false if the processor or the kernel has no protection keys: then nothing changes
+bool guard_memory(bool on);
+
 /// From now on the stream that each device made as its n-th, from 0, waits for no event.
 void deafen(int stream);
 

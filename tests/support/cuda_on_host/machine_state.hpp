@@ -27,6 +27,7 @@ struct DeviceState {
 struct Allocation {
   int device = 0;
   std::size_t bytes = 0;
+  bool is_guarded = false;
 };
 
 /// Memory of cuMemCreate.

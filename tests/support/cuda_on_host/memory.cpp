@@ -9,6 +9,7 @@
 #include "tests/support/cuda_on_host/fault.hpp"
 #include "tests/support/cuda_on_host/include/cuda_runtime_api.h"
 #include "tests/support/cuda_on_host/machine_state.hpp"
+#include "tests/support/cuda_on_host/memory_guard.hpp"
 #include "tests/support/cuda_on_host/stream.hpp"
 
 namespace cuda_on_host {
@@ -21,6 +22,11 @@ std::atomic<bool>& poisons() {
   return on;
 }
 
+void* take_unguarded(std::size_t bytes) {
+  void* memory = nullptr;
+  return posix_memalign(&memory, kAlignment, bytes) == 0 ? memory : nullptr;
+}
+
 cudaError_t allocate(void** pointer, std::size_t bytes) {
   *pointer = nullptr;
   if (bytes == 0) return cudaSuccess;
@@ -28,9 +34,11 @@ cudaError_t allocate(void** pointer, std::size_t bytes) {
   const Locked locked;
   DeviceState& device = state().devices.at(static_cast<std::size_t>(index));
   if (bytes > state().machine.bytes - device.used) return cudaErrorMemoryAllocation;
-  if (posix_memalign(pointer, kAlignment, bytes) != 0) return cudaErrorMemoryAllocation;
+  const bool is_guarded = guards_memory();
+  *pointer = is_guarded ? take_guarded(bytes) : take_unguarded(bytes);
+  if (*pointer == nullptr) return cudaErrorMemoryAllocation;
   device.used += bytes;
-  state().allocations[*pointer] = {index, bytes};
+  state().allocations[*pointer] = {index, bytes, is_guarded};
   poison(*pointer, bytes);
   return cudaSuccess;
 }
@@ -38,17 +46,21 @@ cudaError_t allocate(void** pointer, std::size_t bytes) {
 /// Waits for the device, as CUDA does.
 cudaError_t deallocate(void* pointer) {
   if (pointer == nullptr) return cudaSuccess;
-  int index = 0;
+  Allocation freed;
   {
     const Locked locked;
     const auto found = state().allocations.find(pointer);
     if (found == state().allocations.end()) return cudaErrorInvalidValue;
-    index = found->second.device;
-    state().devices.at(static_cast<std::size_t>(index)).used -= found->second.bytes;
+    freed = found->second;
+    state().devices.at(static_cast<std::size_t>(freed.device)).used -= freed.bytes;
     state().allocations.erase(found);
   }
-  synchronise_device(index);
-  std::free(pointer);
+  synchronise_device(freed.device);
+  if (freed.is_guarded) {
+    give_back_guarded(pointer, freed.bytes);
+  } else {
+    std::free(pointer);
+  }
   return cudaSuccess;
 }
 
@@ -111,7 +123,9 @@ bool matches(const void* dst, const void* src, cudaMemcpyKind kind) {
 void poison_memory(bool on) { poisons() = on; }
 
 void poison(void* memory, std::size_t bytes) {
-  if (poisons()) std::memset(memory, 0xff, bytes);
+  if (!poisons()) return;
+  const RunsAs device(Side::device);
+  std::memset(memory, 0xff, bytes);
 }
 
 }  // namespace cuda_on_host
@@ -164,6 +178,7 @@ cudaError_t cudaMemcpyAsync(void* dst, const void* src, size_t count, cudaMemcpy
 cudaError_t cudaMemcpy(void* dst, const void* src, size_t count, cudaMemcpyKind kind) {
   return call("cudaMemcpy", [&] {
     if (!matches(dst, src, kind)) return cudaErrorInvalidValue;
+    const RunsAs device(Side::device);
     if (count > 0) std::memmove(dst, src, count);
     return cudaSuccess;
   });
@@ -180,6 +195,7 @@ cudaError_t cudaMemsetAsync(void* devPtr, int value, size_t count, cudaStream_t 
 
 cudaError_t cudaMemset(void* devPtr, int value, size_t count) {
   return call("cudaMemset", [&] {
+    const RunsAs device(Side::device);
     if (count > 0) std::memset(devPtr, value, count);
     return cudaSuccess;
   });

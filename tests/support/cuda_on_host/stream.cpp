@@ -5,6 +5,7 @@
 #include "tests/support/cuda_on_host/call.hpp"
 #include "tests/support/cuda_on_host/fault.hpp"
 #include "tests/support/cuda_on_host/machine_state.hpp"
+#include "tests/support/cuda_on_host/memory_guard.hpp"
 
 namespace cuda_on_host {
 namespace {
@@ -29,11 +30,16 @@ void end_task(CUstream_st& stream, std::unique_ptr<Task> task) {
   stream.advanced.notify_all();
 }
 
+void run(const Task& task) {
+  const RunsAs device(Side::device);
+  task.work();
+}
+
 void run(CUstream_st& stream) {
   current_device() = stream.device;
   while (auto task = next_task(stream)) {
     happens_after(task.get());
-    task->work();
+    run(*task);
     happens_before(&stream);
     end_task(stream, std::move(task));
   }
@@ -200,7 +206,10 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void* userData) {
   return call("cudaLaunchHostFunc", [&] {
-    enqueue(stream, "cudaLaunchHostFunc", [=] { fn(userData); });
+    enqueue(stream, "cudaLaunchHostFunc", [=] {
+      const RunsAs host(Side::host);
+      fn(userData);
+    });
     return cudaSuccess;
   });
 }

@@ -7,6 +7,7 @@
 #include "tests/support/cuda_on_host/call.hpp"
 #include "tests/support/cuda_on_host/include/cuda.h"
 #include "tests/support/cuda_on_host/machine_state.hpp"
+#include "tests/support/cuda_on_host/memory_guard.hpp"
 #include "tests/support/cuda_on_host/stream.hpp"
 
 namespace cuda_on_host {
@@ -123,7 +124,7 @@ CUresult give_access(CUdeviceptr begin, std::size_t bytes, const CUmemAccessDesc
       access.flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  if (mprotect(at(begin), bytes, PROT_READ | PROT_WRITE) != 0) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (!open_pages(at(begin), bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
   range->is_accessible = true;
   poison(at(begin), bytes);
   return CUDA_SUCCESS;
