@@ -86,12 +86,22 @@ struct Clique {
   std::string folder;                     ///< where its ranks meet that are processes; else ""
   std::map<int, std::uint64_t> sent;      ///< messages of a process, by peer
   std::map<int, std::uint64_t> received;  ///< likewise
+  std::map<int, std::string> gpus;        ///< what NCCL takes for each rank's GPU
+  bool has_shared_gpu = false;            ///< of two ranks, which NCCL refuses
 
   bool complete() const { return static_cast<int>(ranks.size()) == size; }
+  void add(int rank, const std::string& gpu) {
+    ranks.insert(rank);
+    for (const auto& [other, there] : gpus) has_shared_gpu |= other != rank && there == gpu;
+    gpus[rank] = gpu;
+  }
 };
 
-/// Whether all ranks of its communicator have come.
+/// Whether all ranks of its communicator have come, each on a GPU of its own.
 bool ready(const Rank& rank);
+/// Whether all have come, and another of them is on this one's GPU. Those that are alone on theirs
+/// wait for ever.
+bool is_duplicate(const Rank& rank);
 
 /// Runs on a stream's thread: meets the other ranks and returns when the collective is over, or
 /// when `rank` aborts.

@@ -11,13 +11,28 @@ namespace cuda_on_host {
 bool ready(const Rank& rank) {
   if (rank.clique == nullptr) return false;
   if (!rank.clique->folder.empty() && !rank.clique->complete()) look_for_processes(*rank.clique);
-  return rank.clique->complete();
+  return rank.clique->complete() && !rank.clique->has_shared_gpu;
+}
+
+bool is_duplicate(const Rank& rank) {
+  if (rank.clique == nullptr || !rank.clique->complete() || !rank.clique->has_shared_gpu) {
+    return false;
+  }
+  const auto& gpus = rank.clique->gpus;
+  const std::string& own = gpus.at(rank.rank);
+  return std::count_if(gpus.begin(), gpus.end(),
+                       [&](const auto& there) { return there.second == own; }) > 1;
 }
 
 namespace {
 
 DeviceState& device_of(const Rank& rank) {
   return state().devices.at(static_cast<std::size_t>(rank.device));
+}
+
+ncclResult_t refuse_duplicate(const Rank& rank) {
+  device_of(rank).nccl_warning = "Duplicate GPU detected";
+  return ncclInvalidUsage;
 }
 
 /// The handle goes; what streams still run keeps the rank.
@@ -35,7 +50,7 @@ ncclResult_t async_state(Rank& rank) {
   {
     const Locked locked;
     if (rank.async_error != ncclSuccess) return rank.async_error;
-    if (!ready(rank)) return ncclInProgress;
+    if (!ready(rank)) return is_duplicate(rank) ? refuse_duplicate(rank) : ncclInProgress;
     if (rank.finalizing && rank.unfinished > 0) return ncclInProgress;
     if (rank.to_launch.empty()) {
       rank.polled = true;

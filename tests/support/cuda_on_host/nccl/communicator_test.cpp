@@ -1,5 +1,9 @@
 // Communicators: non-blocking creation, splits, faults, aborts, and that nothing is left of them.
 #include <atomic>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -113,6 +117,57 @@ TEST(Communicator, takes_memory_of_its_device_but_not_where_a_split_shares) {
   ncclCommDestroy(comm);
   cudaMemGetInfo(&free, &total);
   EXPECT_EQ(free, 1000U);
+}
+
+/// Both ranks' states of a communicator of two, made by one thread.
+std::pair<ncclResult_t, ncclResult_t> states_of_two(const std::function<void(int)>& prepare) {
+  ncclUniqueId id{};
+  ncclGetUniqueId(&id);
+  ncclConfig_t config = non_blocking();
+  ncclComm_t comms[2] = {};
+  for (const int rank : {0, 1}) {
+    prepare(rank);
+    EXPECT_EQ(ncclCommInitRankConfig(&comms[rank], 2, id, rank, &config), ncclInProgress);
+  }
+  const std::pair states(settle(comms[0]), settle(comms[1]));
+  for (ncclComm_t comm : comms) ncclCommAbort(comm);
+  return states;
+}
+
+TEST(Communicator, refuses_two_ranks_on_one_gpu_unless_they_seem_to_be_on_two_hosts) {
+  cuda_on_host::set_up({.devices = 2});
+  const std::pair refused(ncclInvalidUsage, ncclInvalidUsage);
+  const std::pair taken(ncclSuccess, ncclSuccess);
+
+  EXPECT_EQ(states_of_two([](int) {}), refused);
+  EXPECT_STREQ(ncclGetLastError(nullptr), "Duplicate GPU detected");
+  EXPECT_EQ(states_of_two([](int rank) { cudaSetDevice(rank); }), taken);
+  cudaSetDevice(0);
+  EXPECT_EQ(
+      states_of_two([](int rank) { ::setenv("NCCL_HOSTID", std::to_string(rank).c_str(), 1); }),
+      taken);
+  ::unsetenv("NCCL_HOSTID");
+  EXPECT_EQ(cuda_on_host::live(), cuda_on_host::Live{});
+}
+
+TEST(Communicator, of_which_two_ranks_share_a_gpu_is_never_ready_for_the_third) {
+  cuda_on_host::set_up({.devices = 2});
+  ncclUniqueId id{};
+  ncclGetUniqueId(&id);
+  ncclConfig_t config = non_blocking();
+  ncclComm_t comms[3] = {};
+  for (const int rank : {0, 1, 2}) {
+    cudaSetDevice(rank / 2);
+    ncclCommInitRankConfig(&comms[rank], 3, id, rank, &config);
+  }
+  ncclResult_t third = ncclSuccess;
+
+  ncclCommGetAsyncError(comms[2], &third);
+
+  EXPECT_EQ(settle(comms[0]), ncclInvalidUsage);
+  EXPECT_EQ(settle(comms[1]), ncclInvalidUsage);
+  EXPECT_EQ(third, ncclInProgress);
+  for (ncclComm_t comm : comms) ncclCommAbort(comm);
 }
 
 TEST(Communicator, aborts_release_each_ranks_own_stream_when_one_never_comes) {

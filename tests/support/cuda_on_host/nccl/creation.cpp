@@ -1,6 +1,7 @@
 // How NCCL's communicators come to be: from a unique id, or as parts of another.
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -43,13 +44,21 @@ bool take_memory(Rank& rank, std::size_t bytes) {
 /// A blocking call returns when all ranks have come.
 ncclResult_t end_creation(Locked& locked, const Rank& rank) {
   if (!rank.blocking) return ncclInProgress;
-  locked.wait_until([&] { return ready(rank) || rank.aborted; });
+  locked.wait_until([&] { return ready(rank) || is_duplicate(rank) || rank.aborted; });
+  if (is_duplicate(rank)) return ncclInvalidUsage;
   return ready(rank) ? ncclSuccess : ncclInternalError;
+}
+
+/// NCCL's name of the calling thread's GPU: two ranks with the same one are on one GPU. All
+/// processes are on one host, unless NCCL_HOSTID says otherwise, as for NCCL.
+std::string own_gpu() {
+  const char* const host = std::getenv("NCCL_HOSTID");
+  return std::string(host == nullptr ? "" : host) + ":" + std::to_string(current_device());
 }
 
 std::shared_ptr<Clique> clique_of(int size, const ncclUniqueId& id, int number) {
   if (const std::string folder = folder_of_processes(); !folder.empty()) {
-    return join_processes(folder + "/" + id.internal, size, number);
+    return join_processes(folder + "/" + id.internal, size, number, own_gpu());
   }
   auto& clique = joined()[std::string(id.internal, sizeof id.internal)];
   if (clique == nullptr) {
@@ -78,7 +87,7 @@ ncclResult_t create(ncclComm_t* comm, int size, const ncclUniqueId& id, int numb
     rank->clique = std::make_shared<Clique>();
     rank->clique->size = size + 1;
   }
-  rank->clique->ranks.insert(number);
+  rank->clique->add(number, own_gpu());
   if (rank->clique->complete()) joined().erase(std::string(id.internal, sizeof id.internal));
   ++state().communicators;
   *comm = new ncclComm{rank};

@@ -111,8 +111,7 @@ void add(Item item) {
 ncclResult_t check(const Rank& rank) {
   const Locked locked;
   if (rank.aborted) return ncclInvalidUsage;
-  const bool ready = rank.clique != nullptr && rank.clique->complete() && rank.polled;
-  return ready ? ncclSuccess : ncclInvalidArgument;
+  return ready(rank) && rank.polled ? ncclSuccess : ncclInvalidArgument;
 }
 
 ncclResult_t add_item(ncclComm_t comm, cudaStream_t stream, const char* function, Item item) {

@@ -66,18 +66,22 @@ std::string folder_of_processes() {
   return folder == nullptr ? "" : folder;
 }
 
-std::shared_ptr<Clique> join_processes(const std::string& folder, int size, int number) {
+std::shared_ptr<Clique> join_processes(const std::string& folder, int size, int number,
+                                       const std::string& gpu) {
   auto clique = std::make_shared<Clique>();
   clique->size = size;
   clique->folder = folder;
   fs::create_directories(folder);
-  publish(join(folder, "rank", 0, number), "", 0);
+  publish(join(folder, "rank", 0, number), gpu.data(), gpu.size());
   return clique;
 }
 
 void look_for_processes(Clique& clique) {
   for (int rank = 0; rank < clique.size; ++rank) {
-    if (fs::exists(join(clique.folder, "rank", 0, rank))) clique.ranks.insert(rank);
+    const std::string path = join(clique.folder, "rank", 0, rank);
+    if (clique.ranks.contains(rank) || !fs::exists(path)) continue;
+    const Contents gpu = read(path);
+    clique.add(rank, std::string(gpu.begin(), gpu.end()));
   }
 }
 
@@ -142,7 +146,8 @@ void split_processes(const Rank& parent, std::uint64_t index, int color, int key
     if (std::tie(note.key, other) < std::tie(key, parent.rank)) ++before;
   }
   child->rank = before;
-  child->clique = join_processes(join(folder, "part", index, color), size, before);
+  child->clique = join_processes(join(folder, "part", index, color), size, before,
+                                 parent.clique->gpus.at(parent.rank));
 }
 
 }  // namespace cuda_on_host

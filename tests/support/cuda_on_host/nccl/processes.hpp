@@ -13,8 +13,9 @@ namespace cuda_on_host {
 /// Of the variable; "" if it is not set.
 std::string folder_of_processes();
 
-/// A communicator that meets in `folder`; this process is its rank `number`.
-std::shared_ptr<Clique> join_processes(const std::string& folder, int size, int number);
+/// A communicator that meets in `folder`; this process is its rank `number`, on `gpu`.
+std::shared_ptr<Clique> join_processes(const std::string& folder, int size, int number,
+                                       const std::string& gpu);
 /// Looks who has come.
 void look_for_processes(Clique& clique);
 
