@@ -19,8 +19,9 @@ struct Machine {
   int major = 9;                              ///< compute capability
   int minor = 0;
   int multiprocessors = 4;
-  std::size_t communicator_bytes = 0;              ///< what an NCCL communicator takes of a device
-  bool virtual_memory = true;                      ///< the devices have virtual memory management
+  std::size_t communicator_bytes = 0;  ///< what an NCCL communicator takes of a device
+  std::size_t first_use_bytes = 0;     ///< and what at its first collective of each kind
+  bool virtual_memory = true;          ///< the devices have virtual memory management
   std::size_t page_bytes = std::size_t{2} << 20U;  ///< of which that memory is a multiple
   /// What the program has code for, as has_code_for() reads it; "": every GPU.
   std::string architectures{};

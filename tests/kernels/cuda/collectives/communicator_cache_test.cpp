@@ -123,6 +123,43 @@ TEST_F(CommunicatorCacheTest, KeepsNoMoreMemoryThanItsReserve) {
            {.reserve = 2 * kCommunicator - 1});
 }
 
+// NCCL connects ranks for a kind of collective when it is first called: the known values that are
+// exchanged when a communicator is made use every kind.
+TEST_F(CommunicatorCacheTest, CountsWhatNcclTakesAtTheFirstUseOfEachKind) {
+  constexpr Bytes kFirstUse = Bytes{1} << 20U;
+  constexpr Bytes kKinds =
+      6;  // all-reduce, reduce, reduce-scatter, all-gather, broadcast, messages
+  cuda_on_host::set_up({.devices = kMostRanks,
+                        .bytes = kGpuMemory,
+                        .communicator_bytes = kCommunicator,
+                        .first_use_bytes = kFirstUse});
+
+  on_ranks(4, [](Rank& rank) {
+    const int own = rank.group.rank();
+    const Bytes before = device_space().free;
+    {
+      const auto whole = rank.cache.collectives(rank.group, rank.own.device);
+      EXPECT_EQ(rank.sum(*whole), 4);
+      EXPECT_EQ(rank.cache.bytes(), kCommunicator + kKinds * kFirstUse);
+      EXPECT_EQ(rank.sum(*whole->sub_group({own % 2, own % 2 + 2})), 2);
+    }
+
+    EXPECT_EQ(rank.cache.bytes(), kCommunicator + 2 * kKinds * kFirstUse) << "the part's, too";
+    rank.own.gpu.release_memory();
+    EXPECT_EQ(rank.cache.bytes(), before - device_space().free);
+    rank.meet();
+  });
+}
+
+TEST_F(CommunicatorCacheTest, ADeviceThatIsFullAtTheFirstUseIsOutOfMemory) {
+  cuda_on_host::set_up({.devices = kMostRanks, .bytes = kGpuMemory, .first_use_bytes = kGpuMemory});
+
+  on_ranks(2, [](Rank& rank) {
+    EXPECT_THROW(rank.cache.collectives(rank.group, rank.own.device), OutOfMemoryError);
+    rank.meet();
+  });
+}
+
 TEST_F(CommunicatorCacheTest, ADeviceThatIsFullIsOutOfMemory) {
   cuda_on_host::set_up(
       {.devices = kMostRanks, .bytes = kGpuMemory, .communicator_bytes = kGpuMemory});

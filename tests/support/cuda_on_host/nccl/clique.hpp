@@ -61,7 +61,8 @@ struct Rank {
   bool blocking = true;
   bool aborted = false;
   ncclResult_t async_error = ncclSuccess;
-  std::size_t bytes = 0;  ///< of the device's memory
+  std::size_t bytes = 0;         ///< of the device's memory
+  std::set<std::string> used{};  ///< kinds of collectives
   std::uint64_t collectives = 0;
   std::uint64_t splits = 0;
   int unfinished = 0;  ///< tasks on streams
@@ -121,6 +122,9 @@ struct Transfer {
 void run_transfers(const std::shared_ptr<Rank>& rank, const std::vector<Transfer>& transfers);
 
 std::size_t size_of(ncclDataType_t type);
+
+/// Takes memory of its device for a rank, as long as it lives. @returns whether there was as much
+bool take_memory(Rank& rank, std::size_t bytes);
 
 }  // namespace cuda_on_host
 

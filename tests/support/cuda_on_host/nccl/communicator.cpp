@@ -7,6 +7,23 @@
 #include "tests/support/cuda_on_host/nccl/processes.hpp"
 
 namespace cuda_on_host {
+namespace {
+
+DeviceState& device_of(const Rank& rank) {
+  return state().devices.at(static_cast<std::size_t>(rank.device));
+}
+
+}  // namespace
+
+bool take_memory(Rank& rank, std::size_t bytes) {
+  if (bytes > state().machine.bytes - device_of(rank).used) {
+    device_of(rank).nccl_warning = "Cuda failure 'out of memory'";
+    return false;
+  }
+  rank.bytes += bytes;
+  device_of(rank).used += bytes;
+  return true;
+}
 
 bool ready(const Rank& rank) {
   if (rank.clique == nullptr) return false;
@@ -25,10 +42,6 @@ bool is_duplicate(const Rank& rank) {
 }
 
 namespace {
-
-DeviceState& device_of(const Rank& rank) {
-  return state().devices.at(static_cast<std::size_t>(rank.device));
-}
 
 ncclResult_t refuse_duplicate(const Rank& rank) {
   device_of(rank).nccl_warning = "Duplicate GPU detected";

@@ -119,6 +119,44 @@ TEST(Communicator, takes_memory_of_its_device_but_not_where_a_split_shares) {
   EXPECT_EQ(free, 1000U);
 }
 
+TEST(Communicator, takes_more_memory_at_its_first_collective_of_each_kind) {
+  cuda_on_host::set_up({.bytes = 1000, .communicator_bytes = 100, .first_use_bytes = 300});
+  const cuda_on_host::TestStream stream;
+  ncclUniqueId id{};
+  ncclGetUniqueId(&id);
+  ncclComm_t comm = nullptr;
+  ncclCommInitRank(&comm, 1, id, 0);
+  const DeviceArray<float> data(1);
+  const auto free_bytes = [] {
+    std::size_t free = 0;
+    std::size_t total = 0;
+    cudaMemGetInfo(&free, &total);
+    return free + sizeof(float);
+  };
+  const auto all_reduce = [&] {
+    return ncclAllReduce(data.data(), data.data(), 1, ncclFloat, ncclSum, comm, stream.get());
+  };
+  const auto broadcast = [&] {
+    return ncclBroadcast(data.data(), data.data(), 1, ncclFloat, 0, comm, stream.get());
+  };
+  const auto all_gather = [&] {
+    return ncclAllGather(data.data(), data.data(), 1, ncclFloat, comm, stream.get());
+  };
+
+  EXPECT_EQ(free_bytes(), 900U);
+  EXPECT_EQ(all_reduce(), ncclSuccess);
+  EXPECT_EQ(free_bytes(), 600U);
+  EXPECT_EQ(all_reduce(), ncclSuccess);
+  EXPECT_EQ(free_bytes(), 600U);
+  EXPECT_EQ(broadcast(), ncclSuccess);
+  EXPECT_EQ(free_bytes(), 300U);
+  EXPECT_EQ(all_gather(), ncclUnhandledCudaError) << "4 bytes are data's";
+  EXPECT_STREQ(ncclGetLastError(nullptr), "Cuda failure 'out of memory'");
+
+  ncclCommDestroy(comm);
+  EXPECT_EQ(free_bytes(), 1000U);
+}
+
 /// Both ranks' states of a communicator of two, made by one thread.
 std::pair<ncclResult_t, ncclResult_t> states_of_two(const std::function<void(int)>& prepare) {
   ncclUniqueId id{};

@@ -26,21 +26,6 @@ bool is_blocking(const ncclConfig_t* config, bool otherwise) {
   return said ? config->blocking != 0 : otherwise;
 }
 
-DeviceState& device_of(const Rank& rank) {
-  return state().devices.at(static_cast<std::size_t>(rank.device));
-}
-
-/// Whether the device has the memory.
-bool take_memory(Rank& rank, std::size_t bytes) {
-  if (bytes > state().machine.bytes - device_of(rank).used) {
-    device_of(rank).nccl_warning = "Cuda failure 'out of memory'";
-    return false;
-  }
-  rank.bytes = bytes;
-  device_of(rank).used += bytes;
-  return true;
-}
-
 /// A blocking call returns when all ranks have come.
 ncclResult_t end_creation(Locked& locked, const Rank& rank) {
   if (!rank.blocking) return ncclInProgress;

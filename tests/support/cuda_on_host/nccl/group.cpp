@@ -1,5 +1,6 @@
 #include "tests/support/cuda_on_host/nccl/group.hpp"
 
+#include <string>
 #include <utility>
 
 #include "tests/support/cuda_on_host/call.hpp"
@@ -85,9 +86,22 @@ bool launch_or_keep(Item item) {
   return true;
 }
 
+/// NCCL connects the ranks for a kind of collective when it is first called.
+bool take_memory_of_first_use(const Item& item) {
+  const Locked locked;
+  const std::string kind = item.transfers.empty() ? item.function : "messages";
+  if (item.rank->used.contains(kind)) return true;
+  if (!take_memory(*item.rank, state().machine.first_use_bytes)) return false;
+  item.rank->used.insert(kind);
+  return true;
+}
+
 ncclResult_t end_group() {
   Group ended = std::exchange(group(), {});
   if (ended.result != ncclSuccess) return ended.result;
+  for (const Item& item : ended.items) {
+    if (!take_memory_of_first_use(item)) return ncclUnhandledCudaError;
+  }
   bool in_progress = ended.creates;
   for (Item& item : ended.items) in_progress |= launch_or_keep(std::move(item));
   const Unobserved unobserved;
