@@ -82,6 +82,10 @@ bool guard_memory(bool on);
 /// From now on the stream that each device made as its n-th, from 0, waits for no event.
 void deafen(int stream);
 
+/// From now on what NCCL does on a stream begins up to so many microseconds late, at random.
+/// Without it: as the variable CUDA_ON_HOST_NCCL_DELAY_US says, or at once.
+void delay_collectives(int most_us);
+
 /// Calls since set_up(), also those that failed. An empty name: of all functions.
 std::uint64_t calls(const std::string& function, int device = -1);
 

@@ -5,6 +5,7 @@
 
 #include "tests/support/cuda_on_host/call.hpp"
 #include "tests/support/cuda_on_host/machine_state.hpp"
+#include "tests/support/cuda_on_host/nccl/delay.hpp"
 #include "tests/support/cuda_on_host/stream.hpp"
 
 namespace cuda_on_host {
@@ -42,6 +43,7 @@ void wait_while_hung(const Rank& rank) {
 
 void run(const Item& item, std::uint64_t index) {
   if (item.hangs) wait_while_hung(*item.rank);
+  delay_collective();
   if (item.transfers.empty()) {
     run_collective(item.rank, index, item.call);
   } else {
