@@ -13,7 +13,9 @@ namespace dstune::cuda {
 
 namespace {
 
-/// The first capability that CUDA 13 compiles for: it dropped those of V100, P100 and before.
+/// The first capability with tensor cores, which the kernels of attention name.
+constexpr Capability kFirst{7, 0};
+/// The first that CUDA 13 compiles for.
 constexpr Capability kFirstOfCuda13{7, 5};
 
 /// A word of CMAKE_CUDA_ARCHITECTURES: "80-real", "90a", "100f-virtual".
@@ -45,6 +47,20 @@ std::string text_of(const Architecture& architecture) {
       architecture.extent == ' ' ? std::string() : std::string(1, architecture.extent);
   const char* const kind = !architecture.has_code ? " as PTX" : architecture.has_ptx ? "+PTX" : "";
   return concat(number, extent, kind);
+}
+
+std::string what_to_build(int cuda, Capability capability) {
+  if (capability < kFirst) {
+    return concat("nor can it be compiled for less than ", text_of(kFirst),
+                  ", the first with tensor cores");
+  }
+  const std::string architecture =
+      concat("CUDAARCHS=", capability.major, capability.minor, " (scripts/build.sh)");
+  if (cuda >= 13000 && capability < kFirstOfCuda13) {
+    return concat("CUDA 13 has dropped all before ", text_of(kFirstOfCuda13),
+                  ": build with a CUDA 12 toolkit (12.2 or newer) and ", architecture);
+  }
+  return concat("build with ", architecture, " and a CUDA toolkit that knows it");
 }
 
 /// Code serves its own major version from its own minor one on, PTX all that is newer.
@@ -91,17 +107,11 @@ std::string needed_driver_text(int cuda) {
 
 std::string lack_of_code(const Compilation& compilation, std::string_view gpu,
                          Capability capability, std::string_view error) {
-  const bool is_dropped = compilation.cuda >= 13000 && capability < kFirstOfCuda13;
-  const std::string number = concat(capability.major, capability.minor);
-  return concat(
-      "this program has no code for ", gpu, ", compute capability ", text_of(capability),
-      error.empty() ? "" : concat(" (", error, ")"), ": CUDA ", cuda_version_text(compilation.cuda),
-      " compiled it for ", capabilities_text(compilation.architectures), "; ",
-      is_dropped ? concat("CUDA 13 has dropped all before ", text_of(kFirstOfCuda13),
-                          ": build with a CUDA 12 toolkit (12.2 or newer) and CUDAARCHS=", number,
-                          " (scripts/build.sh)")
-                 : concat("build with CUDAARCHS=", number,
-                          " (scripts/build.sh) and a CUDA toolkit that knows it"));
+  return concat("this program has no code for ", gpu, ", compute capability ", text_of(capability),
+                error.empty() ? "" : concat(" (", error, ")"), ": CUDA ",
+                cuda_version_text(compilation.cuda), " compiled it for ",
+                capabilities_text(compilation.architectures), "; ",
+                what_to_build(compilation.cuda, capability));
 }
 
 }  // namespace dstune::cuda

@@ -57,8 +57,10 @@ TEST(LackOfCode, SaysWhatToBuild) {
               EndsWith("; build with CUDAARCHS=80 (scripts/build.sh) and a CUDA toolkit that knows "
                        "it"));
   EXPECT_THAT(lack_of_code({13000, "75"}, "Tesla P100", {6, 0}),
+              EndsWith("; nor can it be compiled for less than 7.0, the first with tensor cores"));
+  EXPECT_THAT(lack_of_code({13000, "75"}, "Tesla V100", {7, 0}),
               EndsWith("CUDA 13 has dropped all before 7.5: build with a CUDA 12 toolkit (12.2 or "
-                       "newer) and CUDAARCHS=60 (scripts/build.sh)"));
+                       "newer) and CUDAARCHS=70 (scripts/build.sh)"));
 }
 
 }  // namespace
