@@ -8,6 +8,7 @@
 #include "core/base/units.hpp"
 #include "kernels/cuda/base/compiled_for.hpp"
 #include "kernels/cuda/device/memory_probe.hpp"
+#include "kernels/cuda/gemm/matrix_products.hpp"
 #include "kernels/cuda/gpu_list.hpp"
 #include "kernels/cuda/libraries/cublas_lt.hpp"
 #include "kernels/cuda/libraries/cudnn_line.hpp"
@@ -43,7 +44,6 @@ void measure_memory(const Placement& placement, DeviceInfo& info) {
     FreeMemory memory = probe_memory(info.index, has_peers(placement));
     info.free_memory = memory.free;
     info.reserves = std::move(memory.reserves);
-    info.product_workspace = memory.product_workspace;
   } catch (const Error& error) {
     info.unusable = error.what();
   }
@@ -95,6 +95,7 @@ DeviceInfo describe_device(const Placement& placement) {
   info.memory = own.memory;
   info.free_memory = own.memory;
   info.is_mig_instance = own.is_mig_instance;
+  info.product_workspace = {cublas_workspace(own.capability.major), kBiasWorkspace};
   info.limit_is_free_memory = true;
   const Compilation compilation = this_compilation();
   if (info.unusable.empty() && !have_code_for(compilation.architectures, own.capability)) {

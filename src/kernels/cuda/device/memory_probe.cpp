@@ -74,7 +74,7 @@ FreeMemory probe_memory(int index, bool has_peers) {
   if (has_peers) account.estimate("NCCL's buffers", CommunicatorLimits{}.reserve);
   std::vector<MemoryReserve> reserves = account.reserves();
   reserves.push_back(for_gaps(gpu, account.left()));
-  return {free, std::move(reserves), {products.workspace(), kBiasWorkspace}};
+  return {free, std::move(reserves)};
 }
 
 }  // namespace dstune::cuda

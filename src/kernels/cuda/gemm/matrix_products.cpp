@@ -10,18 +10,21 @@ namespace dstune::cuda {
 
 namespace {
 
-// PyTorch's for cuBLAS (getChosenWorkspaceSize): its algorithms are the ones that fit into it.
 Bytes workspace_of_this_gpu() {
-  constexpr Bytes kSince90 = Bytes{32} << 20U;
-  constexpr Bytes kBefore = (Bytes{8} << 20U) + (Bytes{128} << 10U);
   int gpu = 0;
   int major = 0;
   DSTUNE_CUDA_CHECK(cudaGetDevice(&gpu));
   DSTUNE_CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, gpu));
-  return major >= 9 ? kSince90 : kBefore;
+  return cublas_workspace(major);
 }
 
 }  // namespace
+
+Bytes cublas_workspace(int major) {
+  constexpr Bytes kSince90 = Bytes{32} << 20U;
+  constexpr Bytes kBefore = (Bytes{8} << 20U) + (Bytes{128} << 10U);
+  return major >= 9 ? kSince90 : kBefore;
+}
 
 struct MatrixProducts::State {
   cublasLtHandle_t handle = nullptr;

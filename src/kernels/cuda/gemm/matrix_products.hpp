@@ -10,6 +10,11 @@
 
 namespace dstune::cuda {
 
+/// PyTorch's workspace for cuBLAS (getChosenWorkspaceSize), whose algorithms are the ones that fit
+/// into it.
+/// @param major  of the GPU's compute capability
+Bytes cublas_workspace(int major);
+
 /// Lives as long as the process: what a shape needs is looked up once. Used by one thread, on one
 /// stream at a time.
 class MatrixProducts {
