@@ -8,8 +8,8 @@
 namespace dstune::cuda {
 
 struct FreeMemory {
-  Bytes free = 0;                           ///< with the context of this process made
-  std::vector<MemoryReserve> reserves;      ///< what a backend takes of that beside buffers
+  Bytes free = 0;                       ///< with the context of this process made
+  std::vector<MemoryReserve> reserves;  ///< what a backend takes of that beside buffers
 };
 
 /// Takes what a backend on GPU `index` takes, and gives it back but for the context and the kernels
