@@ -2,6 +2,9 @@
 #include <stdexcept>
 #include <string>
 
+#include <boost/json/value_from.hpp>
+#include <boost/json/value_to.hpp>
+
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/device/ledger/ledger.hpp"
