@@ -5,10 +5,10 @@
 
 PROFILE is this machine's profile of host overhead (`scripts/tune.sh --calibrate`), of which our steps take what is
 PyTorch's own: operators, module calls, micro-steps. CONFIG.json are files of bench/verify, by default those of small
-models. Each is trained in fp32 by as many processes as the profile was made with, all of which compute at once, as
-ranks do that share cores, and do not communicate. A round is a step of each, ours, ours without the profile, and
-PyTorch's in turn; times are wall times, so the machine is to be quiet: medians over the rounds, means over the ranks,
-and the ratio of ours over PyTorch's. Without the profile the step is arithmetic alone: the baseline.
+models. Each is trained in fp32 by as many processes of as many threads as the profile was made with, all of which
+compute at once, as ranks do that share cores, and do not communicate. A round is a step of ours, of ours without the
+profile, and of PyTorch's in turn; times are wall times, so the machine is to be quiet: medians over the rounds, means
+over the ranks, and the ratio of ours over PyTorch's. Without the profile the step is arithmetic alone: the baseline.
 Exit codes: 0 measured, 2 wrong usage or a failed program.
 """
 import argparse
@@ -51,10 +51,11 @@ class PlainTheirs(Theirs):
         return seconds
 
 
-def serve(micro_batch, sequence, folder):
+def serve(micro_batch, sequence, threads, folder):
     """PyTorch's side, a step for every line of standard input, answered as steps_on_request does."""
     config = json.loads(pathlib.Path(folder, "config.json").read_text(encoding="utf-8"))
-    theirs = PlainTheirs(types.SimpleNamespace(micro_batch=micro_batch, sequence=sequence, threads=1), config, "fp32")
+    theirs = PlainTheirs(types.SimpleNamespace(micro_batch=micro_batch, sequence=sequence, threads=threads), config,
+                          "fp32")
     for _ in sys.stdin:
         print(json.dumps({"forward_s": 0.0, "backward_s": theirs.step()}), flush=True)
 
@@ -64,11 +65,12 @@ class Server(Ours):
 
     def __init__(self, command):
         self.process = subprocess.Popen([str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.DEVNULL, text=True)
+                                        text=True)
 
     def begin(self):
-        self.process.stdin.write("step\n")
-        self.process.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):  # end() says what became of it
+            self.process.stdin.write("step\n")
+            self.process.stdin.flush()
 
     def end(self):
         line = self.process.stdout.readline()
@@ -94,8 +96,8 @@ def medians(options, model, micro_batch, sequence):
     """Seconds of forward and backward: ours, ours without the profile, PyTorch's."""
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as keep:
         pathlib.Path(folder, "config.json").write_text(json.dumps(model), encoding="utf-8")
-        ours = [options.program, folder, micro_batch, sequence, 1, "fp32"]
-        theirs = [sys.executable, __file__, "--serve", micro_batch, sequence, folder]
+        ours = [options.program, folder, micro_batch, sequence, options.threads, "fp32"]
+        theirs = [sys.executable, __file__, "--serve", micro_batch, sequence, options.threads, folder]
         sides = [Side(command, options.ranks, keep)
                  for command in ([*ours, os.path.abspath(options.profile)], ours, theirs)]
         times = [[side.step() for side in sides] for _ in range(WARM_UP + options.rounds)][WARM_UP:]
@@ -110,8 +112,8 @@ def parse(arguments):
     parser.add_argument("--micro-batches", nargs="+", type=int, default=[1, 2, 4, 8, 16])
     parser.add_argument("--rounds", type=int, default=31)
     options = parser.parse_args(arguments)
-    profile = json.loads(pathlib.Path(options.profile).read_text(encoding="utf-8"))
-    options.ranks = profile["measured_on"]["ranks"]
+    measured_on = json.loads(pathlib.Path(options.profile).read_text(encoding="utf-8")).get("measured_on", {})
+    options.ranks, options.threads = measured_on.get("ranks", 2), measured_on.get("threads", 1)
     return options
 
 
@@ -122,7 +124,7 @@ def table(options):
     ratios = []
     for path in options.configs:
         dstune = read_config(path)["dstune"]
-        model = {**dstune["model"], **NO_DROPOUT[dstune["model"]["model_type"]]}
+        model = {**dstune["model"], **NO_DROPOUT.get(dstune["model"]["model_type"], {})}
         for micro_batch in options.micro_batches:
             ours, bare, theirs = medians(options, model, micro_batch, dstune["sequence_length"])
             ratios.append((ours / theirs, bare / theirs))
@@ -133,12 +135,11 @@ def table(options):
 
 def main():
     if sys.argv[1:2] == ["--serve"]:
-        serve(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
+        serve(*map(int, sys.argv[2:5]), sys.argv[5])
         return 0
-    options = parse(sys.argv[1:])
     try:
-        ratios = table(options)
-    except RuntimeError as fault:
+        ratios = table(parse(sys.argv[1:]))
+    except (RuntimeError, OSError, ValueError) as fault:
         print(f"small_steps_beside_torch.py: {fault}", file=sys.stderr)
         return 2
     for name, column in zip(("with the profile", "without it"), zip(*ratios)):

@@ -29,7 +29,8 @@ from verify import choice, findings, judge, launch, models, plot, report, schedu
 EXIT_CODES = {findings.GOOD: 0, findings.WRONG: 1, findings.CANNOT_TELL: 3}
 FIRST_WITHOUT_ZERO_INIT = (0, 19, 4)  # from here on weights are kept alike without it
 OURS_ALONE = ("host_overhead_s", "memory_limit_bytes", "experiment_timeout_s", "allocator", "warmup_steps",
-              "measure_steps")  # settings that say how we measure, and not what DeepSpeed trains
+              "measure_steps", "least_warmup_s", "least_measure_s",
+              "product_workspace")  # settings that say how we measure, and not what DeepSpeed trains
 CHECK_SHARE_OF_INITIALISATION = 1  # a check's profiler and engine, in visits
 
 

@@ -183,7 +183,9 @@ def microseconds(seconds, digits=1):
 
 def of_events(events, seconds):
     """Profile's entries; an operator takes some 2 us, so its second digit counts."""
-    return {f"{event}_us": microseconds(seconds[event], 2 if event.startswith(("operator_", "module_")) else 1) for event in events}
+    def digits(event):
+        return 2 if event.startswith(("operator_", "module_")) else 1
+    return {f"{event}_us": microseconds(seconds[event], digits(event)) for event in events}
 
 
 def bandwidth_entry(kind, ranks, per_byte, per_byte_off):

@@ -55,7 +55,8 @@ def write_config(path, micro_batches=(1,), stages="all", shape=None, sequence=16
         "optimizer": {"type": "AdamW", "params": {"lr": 1e-4}},
         "zero_optimization": {"stage": stages, "reduce_bucket_size": 1e5}, "autotuning": {"enabled": True},
         "dstune": {"tuner": "fast", "model": shape or SMALL, "sequence_length": sequence, "warmup_steps": 1,
-                   "measure_steps": 1, "warmup_seconds": 0, "measure_seconds": 0, "learnt": False, "preflight": False, **dstune}}
+                   "measure_steps": 1, "warmup_seconds": 0, "measure_seconds": 0, "learnt": False,
+                   "preflight": False, **dstune}}
     if precision == "bf16":
         config["bf16"] = {"enabled": True}
     path.parent.mkdir(parents=True, exist_ok=True)

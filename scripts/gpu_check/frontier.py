@@ -59,7 +59,8 @@ def beside_torch(place, work):
     name = "largest micro-batches"
     small = []
     if place.is_pretended:
-        config = write_config(work / "frontier.json", (1, 2), stages=[0, 3], host_overhead="none", memory_limit="256MiB")
+        config = write_config(work / "frontier.json", (1, 2), stages=[0, 3], host_overhead="none",
+                              memory_limit="256MiB")
         small = ["--config", config, "--backend", "cpu", "--experiments", "8"]
 
     def judge(ended):

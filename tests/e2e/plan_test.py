@@ -37,9 +37,10 @@ class Plan(ProgramTest):
 
             self.assertEqual(finished.returncode, 0, finished.stderr)
             configs = [each["ds_config"] for each in json.loads(finished.stdout)["experiments"]]
-            self.assertGreaterEqual(len(configs), 20, path)
+            is_small = path.stem in ("deep_gpt2", "narrow_llama", "shallow_bert")  # of micro-batches, in one type
+            self.assertGreaterEqual(len(configs), 20 if is_small else 30, path)
             self.assertEqual(len({each["train_batch_size"] for each in configs}), 1, path)
-            types = {True, False} if '"bf16"' in path.read_text(encoding="utf-8") else {False}
+            types = {False} if is_small else {True, False}
             self.assertEqual({each["bf16"]["enabled"] for each in configs}, types, path)
 
     def test_model_option_wins_and_a_small_limit_rules_stages_out(self):

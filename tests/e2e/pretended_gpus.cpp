@@ -4,8 +4,6 @@
 //   PRETENDED_GPU_NAME         what the driver calls each
 //   PRETENDED_GPU_CAPABILITY   compute capability of each, ten times: 70
 //   PRETENDED_DRIVER           the version of CUDA that the driver is for: 12040
-//   PRETENDED_ARCHITECTURES    what kernels are compiled for, as CMAKE_CUDA_ARCHITECTURES has it;
-//                              without it for every GPU
 #include <cstdlib>
 
 #include "tests/support/cuda_on_host/control.hpp"
@@ -26,7 +24,6 @@ int number_in(const char* variable, int otherwise) {
   machine.minor = capability % 10;
   machine.driver_version = number_in("PRETENDED_DRIVER", machine.driver_version);
   if (const char* name = std::getenv("PRETENDED_GPU_NAME")) machine.name = name;
-  if (const char* list = std::getenv("PRETENDED_ARCHITECTURES")) machine.architectures = list;
   cuda_on_host::set_up(machine);
   return true;
 }();

@@ -115,9 +115,9 @@ class TuningOnGpus(ProgramTest):
         listed = self.listed(PRETENDED_GPU_NAME="Tesla V100-SXM2-32GB", PRETENDED_GPU_CAPABILITY="70")
         refused = self.tune_on(2, 3, "--backend", "cuda", self.config())
 
-        reason = ("this program has no code for Tesla V100-SXM2-32GB, compute capability 7.0: CUDA 13.0 compiled it for "
-                  "7.5, 8.0, 9.0+PTX; CUDA 13 has dropped all before 7.5: build with a CUDA 12 toolkit (12.2 or newer) "
-                  "and CUDAARCHS=70 (scripts/build.sh)")
+        reason = ("this program has no code for Tesla V100-SXM2-32GB, compute capability 7.0: CUDA 13.0 compiled it "
+                  "for 7.5, 8.0, 9.0+PTX; CUDA 13 has dropped all before 7.5: build with a CUDA 12 toolkit (12.2 or "
+                  "newer) and CUDAARCHS=70 (scripts/build.sh)")
         self.assertEqual(listed["cuda"], f"unavailable: {reason}")
         self.assertEqual(listed["CUDA run time"], "13.0 (linked), needs driver 580 or newer")
         self.assertEqual(listed["CUDA code"], "for compute capability 7.5, 8.0, 9.0+PTX")
@@ -126,24 +126,35 @@ class TuningOnGpus(ProgramTest):
         self.assertRegex(refused.stderr, r"is cuda, which rank 1 on \S+ cannot use: " + re.escape(reason))
         self.assertFalse(self.results.exists())
 
+        config = read_json(self.config())
+        del config["dstune"]["backend"]
+        by_default = self.tune_on(2, 3, self.write_config(config))
+        self.assertEqual(by_default.returncode, 0, by_default.stderr)
+        self.assertRegex(by_default.stderr, r"backend auto takes cpu, since the GPU of rank 1 on \S+ cannot be used: " +
+                         re.escape(reason))
+
     def test_a_driver_that_is_too_old_is_told_from_none(self):
         listed = self.listed(PRETENDED_DRIVER="12040")
 
         self.assertEqual(listed["CUDA driver"], "for CUDA 12.4")
-        self.assertEqual(listed["cuda"], "unavailable: the NVIDIA driver is for CUDA 12.4; this program is of CUDA 13.0, "
-                                         "which needs driver 580 or newer")
+        self.assertEqual(listed["cuda"], "unavailable: the NVIDIA driver is for CUDA 12.4; this program is of "
+                                         "CUDA 13.0, which needs driver 580 or newer")
 
     def test_mig_instances_of_one_gpu_are_told_apart_and_nccl_is_warned_of(self):
         name = "NVIDIA A100-SXM4-40GB MIG 3g.20gb"
         listed = self.listed(PRETENDED_GPUS="2", PRETENDED_GPU_NAME=name, PRETENDED_GPU_CAPABILITY="80")
 
-        finished, _ = self.tuned(2, 3, self.config(stage=1))
+        finished, _ = self.tuned(2, 3, "--ranks-per-experiment", "1", self.config(stage=1))
 
         for index, first in enumerate(("01", "02")):
             self.assertEqual(listed[f"GPU {index}"], f"{name}, 4.00 GiB, compute capability 8.0, MIG instance "
                                                      f"(MIG-{first}000000-0000-0000-0000-000000000000)")
-        self.assertIn("MIG instances, which NCCL does not connect", finished.stderr)
+        self.assertNotIn("MIG instances, which NCCL does not connect", finished.stderr)
         self.assertEqual(events(self.results, "run")[0]["identity"]["machine"], name)
+
+        together = self.tune_on(2, 3, "--overwrite", self.config(stage=1))
+        self.assertNotEqual(together.returncode, 0, together.stderr)
+        self.assertIn("MIG instances, which NCCL does not connect", together.stderr)
 
     def small_gpu_config(self):
         """Without micro-batches and a limit, on a GPU with 69 MiB for buffers, 65 of which torch gives to cuBLAS."""

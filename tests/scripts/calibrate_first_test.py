@@ -65,6 +65,9 @@ class CalibrateFirst(CommandTest):
 
         path.parent.mkdir(parents=True)
         (self.root / "said").unlink()
+        path.write_text('{"operator_forward_us": 8}')
+        self.assertIn("of an earlier version", self.tune("--backend", "cuda", PYTHON=python).stderr)
+        (self.root / "said").unlink()
         path.write_text('{"micro_step_us": 900}')
         self.assertNotIn("calibrate", self.tune("--backend", "cuda", PYTHON=python).stderr)
         self.assertEqual(self.said(), "")
@@ -126,7 +129,8 @@ class CalibrateFirst(CommandTest):
         return python, path
 
     def test_a_cached_profile_with_all_that_is_measured_is_not_made_again(self):
-        python, _ = self.cached('{"micro_step_us": 1, "operations": {}, "products": {"fp32": {"result_ns_per_kib": 0}}}')
+        python, _ = self.cached('{"micro_step_us": 1, "operations": {}, '
+                                '"products": {"fp32": {"result_ns_per_kib": 0}}}')
 
         done = self.tune(PYTHON=python)
 
@@ -134,7 +138,10 @@ class CalibrateFirst(CommandTest):
         self.assertNotIn("profile", done.stderr)
 
     def test_a_cached_profile_of_an_earlier_version_is_made_again_and_used_if_that_fails(self):
-        python, _ = self.cached('{"operations": {}, "products": {"fp32": {"threads": 1}}}')
+        python, path = self.cached('{"operations": {}, "products": {}}')
+        self.assertIn("is of an earlier version", self.tune(PYTHON=python).stderr)
+        path.write_text('{"micro_step_us": 1, "operations": {}, "products": {"fp32": {"threads": 1}}}')
+        (self.root / "said").unlink()
 
         done = self.tune(PYTHON=python)
 

@@ -79,6 +79,12 @@ class Fit(unittest.TestCase):
         self.assertIn("operator_forward_us", estimate.unstable())
         self.assertNotIn("module_call_us", estimate.unstable())
 
+    def test_a_micro_steps_doubt_counts_above_50_microseconds(self):
+        estimate = estimates.Estimate(measured(), design(eager_counts=COUNTS), resamples=5)
+        for doubt, is_unstable in ((49e-6, False), (51e-6, True)):
+            estimate.numbers[eager.ONCE], estimate.doubt[eager.ONCE] = 100e-6, doubt
+            self.assertIs("micro_step_us" in estimate.unstable(), is_unstable)
+
 
 class Profile(unittest.TestCase):
     def profile(self, whole, setting):

@@ -25,7 +25,7 @@ namespace {
 using namespace rules;  // NOLINT(google-build-using-namespace): the table reads like a document
 
 constexpr std::int64_t kMostSteps = 1'000'000'000;
-constexpr double kMostSeconds = 3600;
+constexpr double kMostSeconds = 60;
 constexpr std::int64_t kMostRanks = 1'000'000;
 
 constexpr KeyRule kDstuneRules[] = {

@@ -19,7 +19,7 @@ namespace dstune {
               .copy_bytes_per_s = 8e9, .launch = 1e-6,                                         \
               .collective_latency = 20e-6, .collective_bytes_per_s = 1.5e9})                   \
   X(cuda, .place = 0, .is_dear = true, .allocator = AllocatorModel::caching,                   \
-    .plans_new_shapes = true, .settles_in = 1)                                                               \
+    .plans_new_shapes = true, .settles_in = 1)                                                 \
   X(sim, .place = 2, .time_is_virtual = true,                                                  \
     .rates = {.flops_per_s = 10e12, .copy_bytes_per_s = 1e12, .launch = 5e-6,                  \
               .collective_latency = 5e-6, .collective_bytes_per_s = 25e9})

@@ -53,10 +53,9 @@ HostOverhead overhead_of(const Preset& preset) {
   return overhead;
 }
 
-// Journals of earlier versions have presets without micro-steps, earlier ones fewer and dearer
-// hooks, earlier ones none of
-// PyTorch's events, earlier ones no collectives, and still earlier ones not the event of pipelined
-// ones (host_overhead_from_json).
+// Journals of earlier versions have presets without the event of a micro-step; earlier ones with
+// fewer and dearer hooks; earlier ones without PyTorch's events; earlier ones without collectives,
+// and still earlier ones without the event of pipelined ones (host_overhead_from_json).
 bool has_numbers_of(const Preset& preset, const HostOverhead& numbers) {
   HostOverhead own = overhead_of(preset);
   if (own == numbers) return true;

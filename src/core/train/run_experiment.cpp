@@ -37,7 +37,7 @@ constexpr int kUnsteadySteps = 1;
 constexpr int kMostOverflows = 100;
 
 // Warm-up takes a quarter of an experiment's time limit at most, however long it is to be.
-constexpr double kWarmUpShare = 4;
+constexpr double kWarmUpShare = 0.25;
 
 std::optional<Skipped> skipped(const Experiment& experiment, const StepConfig& config) {
   std::vector<std::string> reasons = config.unsupported;
@@ -171,7 +171,7 @@ class Run {
   bool is_unsettled(Seconds spent) {
     const RunSettings& settings = experiment_.settings;
     if (settings.least_warmup_time == 0) return false;
-    const Seconds most = settings.experiment_timeout / kWarmUpShare;
+    const Seconds most = settings.experiment_timeout * kWarmUpShare;
     std::byte goes_on{spent < std::min(settings.least_warmup_time, most)};
     group_.broadcast({&goes_on, 1}, 0);
     return goes_on != std::byte{0};
@@ -213,7 +213,6 @@ class Run {
 
   // A step without an update is not what is tuned. Every rank counts the same overflows.
   void refuse_endless_overflow() {
-    if (++overflows_ <= kMostOverflows) return;
     throw LossScaleExhausted(concat("inf or NaN in the gradients of ", overflows_, " steps"));
   }
 
@@ -223,7 +222,8 @@ class Run {
     meter_.end_step(step.total, device_.ledger().exposed_time());
     if (steps_++ == 0) report_.own.first_loss = step.loss;
     report_.own.last_loss = step.loss;
-    if (step.result.overflow) refuse_endless_overflow();
+    overflows_ = step.result.overflow ? overflows_ + 1 : 0;
+    if (overflows_ > kMostOverflows) refuse_endless_overflow();
     const bool follows_overflow = std::exchange(overflowed_, step.result.overflow);
     is_steady_ = !overflowed_ && !(follows_overflow && config_.stage == 3);
     if (is_steady_) report_.own.ledger = device_.ledger();
@@ -255,7 +255,7 @@ class Run {
   std::optional<TrainingStep> step_;
   RankReport report_;
   int steps_ = 0;
-  int overflows_ = 0;
+  int overflows_ = 0;        ///< one behind the other
   bool overflowed_ = false;  ///< in the last step
   /// The last step had an update and did not have to gather what a skipped update had left to it.
   bool is_steady_ = false;

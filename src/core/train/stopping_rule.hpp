@@ -15,10 +15,11 @@ enum class StepsDiffer {
 
 /// Decides when to stop. At least `min_steps` are measured. Steps that differ by noise go on while
 /// their noise is above 5 %, up to three times as many, as long as together they took less than
-/// half of the experiment's time limit, and those that took less than `least_time` together go on
-/// in any case. The mean is sought of steps that differ by nature: at least
+/// half of the experiment's time limit. The mean is sought of steps that differ by nature: at least
 /// 8 are measured, and more while the standard error of their mean is above 3 %, up to twenty times
 /// `min_steps` (docs/decisions/lengths.md).
+///
+/// Either go on until they took `least_time` together, but not beyond half of the time limit.
 ///
 /// Steps that differ by noise end early if each of the first kRacedSteps took longer than
 /// `give_up_above`: a single slow one says nothing.

@@ -196,7 +196,7 @@ TEST(ReadDstune, RejectsWrongValuesAndUnknownKeys) {
                     "\"cpu\", \"cuda\", \"sim\"",
                     "/dstune/warmup_steps  is -1; accepted: an integer from 0 to 1000000000",
                     "/dstune/measure_steps  is 0; accepted: an integer from 1 to 1000000000",
-                    "/dstune/measure_seconds  is -1; accepted: a number from 0 to 3600",
+                    "/dstune/measure_seconds  is -1; accepted: a number from 0 to 60",
                     "/dstune/experiment_timeout  is 0; accepted: a number > 0",
                     "/dstune/seed  is -1; accepted: an integer >= 0",
                     "/dstune/dropout  is 0.1; accepted: true or false",

@@ -76,6 +76,17 @@ TEST_P(RunExperiment, MeasuresOnlyStepsThatUpdate) {
   }
 }
 
+// A scale that grows after every step overflows in every second one.
+TEST(RunExperimentForLong, IsNoFailureWhereTheScaleOverflowsNowAndThen) {
+  Experiment experiment = TinyExperiment{0, 1, 1, 1, DType::fp16}.make();
+  testing_support::set_in(experiment.ds_config, "fp16", "loss_scale_window", 1);
+  testing_support::set_in(experiment.ds_config, "fp16", "hysteresis", 1);
+  testing_support::set_in(experiment.ds_config, "fp16", "initial_scale_power", 20);
+  experiment.settings.measure_steps = 130;
+
+  EXPECT_TRUE(std::holds_alternative<Measured>(run_on_cpus(experiment).front()));
+}
+
 TEST_P(RunExperiment, GivesUpWhatCannotWinAfterTwoSteps) {
   Experiment experiment = TinyExperiment{GetParam(), 2}.make();
   experiment.settings.measure_steps = 4;

@@ -38,7 +38,9 @@ INSTANTIATE_TEST_SUITE_P(Stages, LateCollectives, testing::Values(0, 2, 3));
 TEST_P(LateCollectives, TrainAsThoseInTime) {
   const test::TrainingRun in_time = train(0, kNone);
 
+  const std::uint64_t before = cuda_on_host::delayed_collectives();
   const test::TrainingRun late = train(kMostUs, kNone);
+  EXPECT_GT(cuda_on_host::delayed_collectives(), before);
 
   EXPECT_EQ(late.losses, in_time.losses);
   EXPECT_EQ(late.norms, in_time.norms);

@@ -11,12 +11,12 @@ constexpr std::size_t kSharedOfEveryBlock = std::size_t{48} << 10U;
 struct Architecture {
   int capability = 0;                        ///< the first of its kind: 86 is 8.6
   std::size_t shared_of_block = 0;           ///< the most, which a kernel has to ask for
-  std::size_t shared_of_multiprocessor = 0;  ///< a block also takes kSharedOfSystem of it
+  std::size_t shared_of_multiprocessor = 0;  ///< of all its blocks
   int threads_of_multiprocessor = 0;
   int blocks_of_multiprocessor = 0;
 };
 
-/// CUDA keeps as much of each block for itself.
+/// CUDA keeps as much of each block for itself, from 8.0 on.
 constexpr std::size_t kSharedOfSystem = std::size_t{1} << 10U;
 
 /// Of the newest that is known and not newer than this.

@@ -10,20 +10,23 @@
 namespace cuda_on_host {
 namespace {
 
-/// One of them: "90", "90a-real", "80-virtual".
+/// One of them: "90", "90a-real", "100f", "80-virtual".
 bool runs_on(std::string_view architecture, int major, int minor) {
   int number = 0;
   const char* const end = architecture.data() + architecture.size();
   const auto [rest, error] = std::from_chars(architecture.data(), end, number);
   const std::string_view kind(rest, static_cast<std::size_t>(end - rest));
   const bool is_own = kind.starts_with("a");
-  const std::string_view form = kind.substr(is_own ? 1 : 0);
+  const bool is_of_family = kind.starts_with("f");
+  const std::string_view form = kind.substr(is_own || is_of_family ? 1 : 0);
   if (error != std::errc{} || (form != "" && form != "-real" && form != "-virtual")) {
     misuse("no architecture of CMake: " + std::string(architecture));
   }
   const int capability = major * 10 + minor;
   if (is_own) return capability == number;
-  const bool by_code = form != "-virtual" && major == number / 10 && minor >= number % 10;
+  const bool is_relative = major == number / 10 && minor >= number % 10;
+  if (is_of_family) return is_relative;
+  const bool by_code = form != "-virtual" && is_relative;
   const bool by_ptx = form != "-real" && capability >= number;
   return by_code || by_ptx;
 }

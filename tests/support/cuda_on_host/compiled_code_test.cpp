@@ -29,6 +29,7 @@ TEST(CompiledCode, runs_on_gpus_of_its_generation_that_are_not_older) {
   EXPECT_EQ(gpus_of("75-real"), (std::vector{75}));
   EXPECT_EQ(gpus_of("80-real"), (std::vector{80, 86, 89}));
   EXPECT_EQ(gpus_of("86-real;100-real"), (std::vector{86, 89, 100}));
+  EXPECT_EQ(gpus_of("86f"), (std::vector{86, 89}));
 }
 
 TEST(CompiledCode, as_ptx_runs_on_every_gpu_that_is_not_older) {

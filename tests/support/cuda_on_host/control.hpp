@@ -14,7 +14,7 @@ struct Machine {
   int devices = 1;
   std::size_t bytes = std::size_t{1} << 30U;  ///< memory of each device
   bool driver = true;                         ///< false: cudaErrorInsufficientDriver everywhere
-  int driver_version = 13000;                 ///< CUDA's; the same, where it is older
+  int driver_version = 13000;                 ///< CUDA's; older than CUDART_VERSION: too old
   std::string name = "CUDA on host";          ///< with " MIG " in it: instances of one GPU
   int major = 9;                              ///< compute capability
   int minor = 0;
@@ -83,8 +83,10 @@ bool guard_memory(bool on);
 void deafen(int stream);
 
 /// From now on what NCCL does on a stream begins up to so many microseconds late, at random.
-/// Without it: as the variable CUDA_ON_HOST_NCCL_DELAY_US says, or at once.
 void delay_collectives(int most_us);
+
+/// How many have been delayed in this process.
+std::uint64_t delayed_collectives();
 
 /// Calls since set_up(), also those that failed. An empty name: of all functions.
 std::uint64_t calls(const std::string& function, int device = -1);

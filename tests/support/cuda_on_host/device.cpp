@@ -141,15 +141,9 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* leastPriority, int* greatestPr
   });
 }
 
-/// Both work without a driver, which then has version 0, and after a sticky error.
+/// Works without a driver, which then has version 0, and after a sticky error.
 cudaError_t cudaDriverGetVersion(int* driverVersion) {
   begin_call("cudaDriverGetVersion");
   *driverVersion = machine().driver ? machine().driver_version : 0;
-  return cudaSuccess;
-}
-
-cudaError_t cudaRuntimeGetVersion(int* runtimeVersion) {
-  begin_call("cudaRuntimeGetVersion");
-  *runtimeVersion = CUDART_VERSION;
   return cudaSuccess;
 }

@@ -43,7 +43,8 @@ int blocks_at_once(int threads, std::size_t shared_bytes) {
   if (threads > static_cast<int>(kMaxThreads) || shared_bytes > limits.shared_of_block) return 0;
   const int most =
       std::min(limits.blocks_of_multiprocessor, limits.threads_of_multiprocessor / threads);
-  const std::size_t of_block = shared_bytes + kSharedOfSystem;
+  const std::size_t of_block = shared_bytes + (limits.capability >= 80 ? kSharedOfSystem : 0);
+  if (of_block == 0) return most;
   return std::min(most, static_cast<int>(limits.shared_of_multiprocessor / of_block));
 }
 

@@ -230,6 +230,22 @@ TuningConfig completed(TuningConfig config, const Machine& machine) {
   return config;
 }
 
+namespace {
+
+// A user who has GPUs does not mean to train on CPUs.
+std::string passed_over(const Machine& machine, const std::vector<WorkerInfo>& workers) {
+  for (const WorkerInfo& worker : workers) {
+    for (const DeviceInfo& device : worker.devices) {
+      if (device.id.empty() || device.unusable.empty()) continue;
+      return concat("backend auto takes ", machine.backend, ", since the GPU of rank ", worker.rank,
+                    " on ", worker.host, " cannot be used: ", device.unusable);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
 std::vector<std::string> machine_warnings(const TuningConfig& config, const Machine& machine,
                                           const std::vector<WorkerInfo>& workers,
                                           const std::string& tuner_host) {
@@ -239,6 +255,10 @@ std::vector<std::string> machine_warnings(const TuningConfig& config, const Mach
   if (first != nullptr && !first->id.empty()) warnings = idle_gpu_warnings(workers, tuner_host);
   if (first != nullptr && !first->id.empty() && machine.group_size > 1) {
     std::string warning = mig_warning(workers);
+    if (!warning.empty()) warnings.push_back(std::move(warning));
+  }
+  if (config.settings.backend == "auto" && (first == nullptr || first->id.empty())) {
+    std::string warning = passed_over(machine, workers);
     if (!warning.empty()) warnings.push_back(std::move(warning));
   }
   for (auto& line : disagreement_warnings(machine.backend, workers)) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/device/backend.hpp"
+#include "core/experiment/experiment.hpp"
 
 namespace dstune {
 
@@ -12,10 +13,10 @@ namespace dstune {
 /// part of it is modelled: another GPU, driver or library may take twice as much.
 /// @param ranks  that communicate
 /// @returns nothing where the backend stands for no GPU
-std::vector<MemoryReserve> memory_beside_plan(const std::string& backend, int ranks);
+std::vector<MemoryReserve> memory_beside_plan(const RunSettings& settings, int ranks);
 
 /// A line for people: "Beside these, as nvidia-smi shows it: about ...", or "" if there is nothing.
-std::string describe_beside_plan(const std::string& backend, int ranks);
+std::string describe_beside_plan(const RunSettings& settings, int ranks);
 
 Bytes sum_of(const std::vector<MemoryReserve>& reserves);
 

@@ -31,7 +31,7 @@ void CudaDevice::compute(const Attention& op) {
   const DType dtype = op.out.dtype;
   const AttentionKernel theirs = pytorch_attention(compute_capability(), op.shape, dtype);
   const AttentionKernel ours = is_fused ? AttentionKernel::cudnn : own_kernel(op.shape, dtype);
-  if (theirs != ours) ledger().note_stand_in(about_stand_in(theirs, ours));
+  note_stand_in(ledger(), theirs, ours);
 }
 
 void CudaDevice::compute(const AttentionBackward& op) {

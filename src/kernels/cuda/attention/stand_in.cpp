@@ -1,6 +1,7 @@
 #include "kernels/cuda/attention/stand_in.hpp"
 
 #include <array>
+#include <cstddef>
 #include <string_view>
 
 #include "core/base/text.hpp"
@@ -78,6 +79,23 @@ std::string about_stand_in(AttentionKernel theirs, AttentionKernel ours) {
   if (ours == AttentionKernel::plain) slowdown = "many times as long";
   return concat("attention: PyTorch would take ", name_of(theirs), " on this GPU; ", name_of(ours),
                 " stands in for it and takes ", slowdown);
+}
+
+void note_stand_in(Ledger& ledger, AttentionKernel theirs, AttentionKernel ours) {
+  constexpr std::size_t kKernels = 6;
+  static_assert(static_cast<std::size_t>(AttentionKernel::plain) + 1 == kKernels);
+  static const auto texts = [] {
+    std::array<std::array<std::string, kKernels>, kKernels> all;
+    for (std::size_t i = 0; i < kKernels; ++i) {
+      for (std::size_t j = 0; j < kKernels; ++j) {
+        all[i][j] =
+            about_stand_in(static_cast<AttentionKernel>(i), static_cast<AttentionKernel>(j));
+      }
+    }
+    return all;
+  }();
+  if (theirs == ours) return;
+  ledger.note_stand_in(texts[static_cast<std::size_t>(theirs)][static_cast<std::size_t>(ours)]);
 }
 
 }  // namespace dstune::cuda

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/device/dtype.hpp"
+#include "core/device/ledger/ledger.hpp"
 #include "core/device/operations/attention.hpp"
 
 namespace dstune::cuda {
@@ -27,5 +28,8 @@ AttentionKernel pytorch_attention(int compute_capability, const AttentionShape& 
 /// What a step's time is to be taken with, as a sentence; empty where `ours` is PyTorch's own
 /// kernel, or nothing is known of the difference.
 std::string about_stand_in(AttentionKernel theirs, AttentionKernel ours);
+
+/// Enters that in a step's ledger. Cheap: each sentence is made once in a process.
+void note_stand_in(Ledger& ledger, AttentionKernel theirs, AttentionKernel ours);
 
 }  // namespace dstune::cuda

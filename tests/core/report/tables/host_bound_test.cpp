@@ -54,6 +54,12 @@ TEST(HostBound, SaysWhatTheDeviceWaitsAndWhatEachRemedyMaySave) {
   EXPECT_THAT(text, ContainsRegex("half as many modules *[|] *13.50 [|] 13.5 "));
 }
 
+TEST(HostBound, LargerMicroBatchesSaveWhatEachMicroStepTakesOnce) {
+  const Measured measured = with_host({{HostEvent::micro_step, 4, 0.04, 0.04}});
+
+  EXPECT_THAT(host_bound_text(on("sim", 4), measured), ContainsRegex("[|] *20.00 [|] 20.0 "));
+}
+
 TEST(HostBound, AnAccumulationIsDividedWithoutRest) {
   EXPECT_THAT(host_bound_text(on("sim", 9), waiting_for_the_host()),
               HasSubstr("micro-batch 12, accumulation 3: the same batch"));

@@ -7,6 +7,7 @@ namespace dstune::cuda::stand_in_test {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -57,6 +58,16 @@ TEST(StandIn, IsSaidWithWhatItCosts) {
               AllOf(HasSubstr("cuDNN"), HasSubstr("plain"), HasSubstr("many times")));
   EXPECT_THAT(about_stand_in(AttentionKernel::efficient, AttentionKernel::cudnn),
               HasSubstr("nothing is known"));
+}
+
+TEST(StandIn, IsEnteredOnceInALedger) {
+  Ledger ledger;
+  note_stand_in(ledger, AttentionKernel::cudnn, AttentionKernel::cudnn);
+  EXPECT_THAT(ledger.stand_ins(), IsEmpty());
+  for (int call = 0; call < 3; ++call) {
+    note_stand_in(ledger, AttentionKernel::flash, AttentionKernel::cudnn);
+  }
+  EXPECT_THAT(ledger.stand_ins(), ElementsAre(HasSubstr("FlashAttention-2")));
 }
 
 }  // namespace

@@ -34,11 +34,19 @@ ncclResult_t end_creation(Locked& locked, const Rank& rank) {
   return ready(rank) ? ncclSuccess : ncclInternalError;
 }
 
+/// Instances of one GPU, which NCCL takes for the same unless it is told to tell them apart.
+bool are_one_gpu() {
+  const char* const tells_apart = std::getenv("NCCL_MULTI_RANK_GPU_ENABLE");
+  const bool are_instances = state().machine.name.find(" MIG ") != std::string::npos;
+  return are_instances && (tells_apart == nullptr || std::string(tells_apart) != "1");
+}
+
 /// NCCL's name of the calling thread's GPU: two ranks with the same one are on one GPU. All
 /// processes are on one host, unless NCCL_HOSTID says otherwise, as for NCCL.
 std::string own_gpu() {
   const char* const host = std::getenv("NCCL_HOSTID");
-  return std::string(host == nullptr ? "" : host) + ":" + std::to_string(current_device());
+  return std::string(host == nullptr ? "" : host) + ":" +
+         (are_one_gpu() ? "MIG" : std::to_string(current_device()));
 }
 
 std::shared_ptr<Clique> clique_of(int size, const ncclUniqueId& id, int number) {

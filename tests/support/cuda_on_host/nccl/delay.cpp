@@ -2,7 +2,7 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
+#include <cstdint>
 #include <random>
 #include <thread>
 
@@ -12,13 +12,8 @@
 namespace cuda_on_host {
 namespace {
 
-std::atomic<int>& most_us() {
-  static std::atomic<int> most = [] {
-    const char* const text = std::getenv("CUDA_ON_HOST_NCCL_DELAY_US");
-    return text == nullptr ? 0 : std::atoi(text);
-  }();
-  return most;
-}
+std::atomic<int> most_us = 0;
+std::atomic<std::uint64_t> delayed = 0;
 
 /// Each stream's thread has numbers of its own, so that ranks are late in turn.
 std::mt19937& random_of_this_thread() {
@@ -29,12 +24,15 @@ std::mt19937& random_of_this_thread() {
 
 }  // namespace
 
-void delay_collectives(int us) { most_us() = us; }
+void delay_collectives(int us) { most_us = us; }
+
+std::uint64_t delayed_collectives() { return delayed; }
 
 void delay_collective() {
   const Unobserved unobserved;
-  const int most = most_us();
+  const int most = most_us;
   if (most <= 0) return;
+  ++delayed;
   std::uniform_int_distribution<int> delay(0, most);
   std::this_thread::sleep_for(std::chrono::microseconds(delay(random_of_this_thread())));
 }

@@ -3,7 +3,7 @@
 
 namespace cuda_on_host {
 
-/// Sleeps, on a stream's thread, as delay_collectives() said or the environment.
+/// Sleeps, on a stream's thread, as delay_collectives() said.
 void delay_collective();
 
 }  // namespace cuda_on_host

@@ -1,8 +1,10 @@
 // Collectives that begin late show who does not wait for them.
 #include <atomic>
+#include <cstdint>
 
 #include <gtest/gtest.h>
 
+#include "tests/support/cuda_on_host/control.hpp"
 #include "tests/support/cuda_on_host/nccl/test_ranks.hpp"
 
 namespace delay_test {
@@ -54,7 +56,9 @@ class DelayedCollectives : public testing::Test {
 };
 
 TEST_F(DelayedCollectives, are_waited_for_by_who_waits) {
+  const std::uint64_t before = cuda_on_host::delayed_collectives();
   cuda_on_host::run_ranks(2, [](TestRank& rank) { EXPECT_EQ(times_early(rank, true, 20), 0); });
+  EXPECT_EQ(cuda_on_host::delayed_collectives() - before, 40U);
 }
 
 TEST_F(DelayedCollectives, show_who_does_not_wait) {

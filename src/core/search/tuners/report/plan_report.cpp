@@ -229,7 +229,7 @@ std::string format_plan_table(const TuningConfig& config, const Machine& machine
       " per rank and sample of the micro-batch, sequence length ", settings.sequence_length,
       settings.lengths.varies() ? concat(", the longest: ", describe(settings.lengths)) : "",
       "\n\nMemory per rank at micro-batch 1: the peak of each category, and of all\n\n",
-      format_stages(stages), describe_beside_plan(settings.backend, machine.group_size),
+      format_stages(stages), describe_beside_plan(settings, machine.group_size),
       experiments_title(experiments.size(), pool),
       format_experiments(shown_experiments(experiments, pool), foretold),
       pool == nullptr || pool->funnel.empty()
@@ -262,7 +262,7 @@ std::string format_plan_json(const TuningConfig& config, const Machine& machine,
     }
   }
   plan["memory_beside_plan_bytes"] =
-      sum_of(memory_beside_plan(config.settings.backend, machine.group_size));
+      sum_of(memory_beside_plan(config.settings, machine.group_size));
   auto& stage_list = plan["stages"].emplace_array();
   for (const auto& stage : stages) stage_list.push_back(stage_to_json(stage));
   auto& experiment_list = plan["experiments"].emplace_array();

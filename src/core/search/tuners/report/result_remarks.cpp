@@ -21,10 +21,11 @@ std::string overhead_remark(const HostOverhead& overhead) {
   if (preset == kNoOverhead)
     return "host overhead: none, so the step has no time of PyTorch's and DeepSpeed's host code";
   if (preset.empty()) {
-    const bool is_earlier = overhead.at(HostEvent::module_call) == 0;
+    const bool is_earlier =
+        overhead.at(HostEvent::module_call) == 0 || overhead.at(HostEvent::micro_step) == 0;
     return concat("host overhead: ", describe(overhead),
-                  is_earlier ? "; it lacks what eager PyTorch's own calls take, which a new "
-                               "calibration measures"
+                  is_earlier ? "; it lacks what eager PyTorch's own calls take, or a part of "
+                               "it, which a new calibration measures"
                              : "");
   }
   return concat("host overhead: preset ", preset,

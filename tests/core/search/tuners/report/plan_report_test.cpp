@@ -76,6 +76,9 @@ TEST(FormatPlanTable, ShowsWhatMayBeInFlightAndWhatIsBesideThePlan) {
   EXPECT_EQ(plan.at("stages").as_array().at(1).as_object().at("peak_active_bytes"),
             Bytes{4} << 30U);
   EXPECT_EQ(plan.at("memory_beside_plan_bytes"), (Bytes{481 + 65} << 20U) + 342'000'000);
+  config.settings.product_workspace.of_products = 1;
+  EXPECT_THAT(format_plan_table(config, kTwoRanks, stages, {}), Not(HasSubstr("cuBLAS")))
+      << "the peaks have them";
 }
 
 TEST(FormatPlanTable, ShowsWhatIsForetoldOfTheFirstExperiments) {

@@ -163,6 +163,9 @@ TEST(StandInRemark, HasWhatStoodInForPytorchsKernels) {
   measured.ledger.note_stand_in("attention: another");
   EXPECT_EQ(stand_in_remark(record(1, measured)), "attention: another; softmax: another");
   EXPECT_EQ(stand_in_remark(record(1, OutOfMemory{})), "");
+  const Record best = record(1, measured);
+  EXPECT_THAT(result_remarks({best}, Metric::throughput, best),
+              testing::Contains("attention: another; softmax: another"));
 }
 
 TEST(ThrottleRemark, HasTheNumbersOfTheSlowestClock) {
