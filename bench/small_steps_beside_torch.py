@@ -16,7 +16,6 @@ import contextlib
 import json
 import os
 import pathlib
-import re
 import statistics
 import subprocess
 import sys
@@ -27,16 +26,13 @@ import types
 from step_beside_torch import WARM_UP, Ours, Theirs
 
 VERIFY = pathlib.Path(__file__).resolve().parent / "verify"
+sys.path.append(str(VERIFY.parents[1] / "scripts" / "calibration"))
+import commented_json  # noqa: E402 (its folder is known only now)
+
 SMALL = [VERIFY / f"{name}.json" for name in ("deep_gpt2", "small", "narrow_llama", "shallow_bert")]
 NO_DROPOUT = {"gpt2": dict(resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0), "llama": {},
               "bert": dict(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)}
 WITHIN = 0.15
-
-
-def read_config(path):
-    """A configuration file may have comments and commas too many."""
-    text = re.sub(r"^\s*//.*$", "", pathlib.Path(path).read_text(encoding="utf-8"), flags=re.MULTILINE)
-    return json.loads(re.sub(r",(\s*[}\]])", r"\1", text))
 
 
 class PlainTheirs(Theirs):
@@ -123,7 +119,7 @@ def table(options):
           "|:--|--:|--:|--:|--:|--:|")
     ratios = []
     for path in options.configs:
-        dstune = read_config(path)["dstune"]
+        dstune = commented_json.read(path)["dstune"]
         model = {**dstune["model"], **NO_DROPOUT.get(dstune["model"]["model_type"], {})}
         for micro_batch in options.micro_batches:
             ours, bare, theirs = medians(options, model, micro_batch, dstune["sequence_length"])

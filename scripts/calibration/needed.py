@@ -31,8 +31,10 @@ def backend_of(settings, backend, gpu):
 
 def is_whole(profile, backend):
     """Whether it has all that is measured: of products, attention and operations a CPU's alone."""
-    if backend == "cuda" or "micro_step_us" not in profile:
-        return "micro_step_us" in profile
+    if "micro_step_us" not in profile:
+        return False
+    if backend == "cuda":
+        return True
     of_types = profile.get("products", {}).values()
     return "operations" in profile and all("result_ns_per_kib" in entry for entry in of_types)
 

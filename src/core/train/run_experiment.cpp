@@ -167,14 +167,18 @@ class Run {
     report_.own.warmup_time = device_.now() - begin;
   }
 
-  // Rank 0 decides, since the clocks of ranks differ.
   bool is_unsettled(Seconds spent) {
     const RunSettings& settings = experiment_.settings;
     if (settings.least_warmup_time == 0) return false;
     const Seconds most = settings.experiment_timeout * kWarmUpShare;
-    std::byte goes_on{spent < std::min(settings.least_warmup_time, most)};
-    group_.broadcast({&goes_on, 1}, 0);
-    return goes_on != std::byte{0};
+    return as_rank_0_says(spent < std::min(settings.least_warmup_time, most));
+  }
+
+  // Rank 0 decides whether to go on, since the clocks of ranks differ. Collective.
+  bool as_rank_0_says(bool own) {
+    std::byte answer{own};
+    group_.broadcast({&answer, 1}, 0);
+    return answer != std::byte{0};
   }
 
   void measure() {
@@ -187,7 +191,6 @@ class Run {
         make_device_use(before, device_.reading(), time, steps_ - steps_before);
   }
 
-  // Rank 0 decides whether to go on, since the clocks of ranks differ.
   void run_measured_steps() {
     const RunSettings& settings = experiment_.settings;
     const StoppingRule rule(
@@ -198,21 +201,22 @@ class Run {
     // all, and so each batch runs once before it is measured.
     const bool plans_new_shapes =
         traits_of_backend(settings.backend).plans_new_shapes && settings.lengths.varies();
-    std::byte enough{0};
-    while (enough == std::byte{0}) {
+    bool is_enough = false;
+    while (!is_enough) {
       const std::uint64_t batch = report_.total.size();
       if (plans_new_shapes) run_step(batch);
       const StepReport step = run_step(batch);
       if (!is_steady_) continue;
       report_.add(step, device_.ledger().communication_time(), device_.ledger().exposed_time());
       if (rule.needs_more_than(static_cast<int>(report_.total.size()))) continue;
-      if (group_.rank() == 0) enough = std::byte{rule.is_enough(report_.total)};
-      group_.broadcast({&enough, 1}, 0);
+      is_enough = as_rank_0_says(group_.rank() == 0 && rule.is_enough(report_.total));
     }
   }
 
   // A step without an update is not what is tuned. Every rank counts the same overflows.
-  void refuse_endless_overflow() {
+  void count_overflow(bool overflow) {
+    overflows_ = overflow ? overflows_ + 1 : 0;
+    if (overflows_ <= kMostOverflows) return;
     throw LossScaleExhausted(concat("inf or NaN in the gradients of ", overflows_, " steps"));
   }
 
@@ -222,10 +226,9 @@ class Run {
     meter_.end_step(step.total, device_.ledger().exposed_time());
     if (steps_++ == 0) report_.own.first_loss = step.loss;
     report_.own.last_loss = step.loss;
-    overflows_ = step.result.overflow ? overflows_ + 1 : 0;
-    if (overflows_ > kMostOverflows) refuse_endless_overflow();
-    const bool follows_overflow = std::exchange(overflowed_, step.result.overflow);
-    is_steady_ = !overflowed_ && !(follows_overflow && config_.stage == 3);
+    const bool follows_overflow = overflows_ > 0;
+    count_overflow(step.result.overflow);
+    is_steady_ = overflows_ == 0 && !(follows_overflow && config_.stage == 3);
     if (is_steady_) report_.own.ledger = device_.ledger();
     if (!std::isfinite(step.loss) && report_.not_finite.empty()) {
       report_.not_finite =
@@ -255,8 +258,7 @@ class Run {
   std::optional<TrainingStep> step_;
   RankReport report_;
   int steps_ = 0;
-  int overflows_ = 0;        ///< one behind the other
-  bool overflowed_ = false;  ///< in the last step
+  int overflows_ = 0;  ///< of the last steps, one behind the other
   /// The last step had an update and did not have to gather what a skipped update had left to it.
   bool is_steady_ = false;
 };
