@@ -5,6 +5,7 @@ Python's grammar calls one, however many lines it takes, so that the rules hold 
 """
 import ast
 import functools
+import pathlib
 import sys
 
 OTHER = "other"
@@ -128,7 +129,7 @@ STREAMS = [
 @functools.cache
 def statements_of(path):
     """The simple statements of a file and the heads of the compound ones, by their lines."""
-    text = open(path, encoding="utf-8").read()
+    text = pathlib.Path(path).read_text(encoding="utf-8")
     lines, found = text.splitlines(), {}
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.stmt):

@@ -165,8 +165,8 @@ class Recorder(TorchDispatchMode):
         to, source = (args[0], args[1]) if name == "copy_" else (out, args[0])
         if to.device.type == source.device.type or "meta" in (to.device.type, source.device.type):
             return None
-        place = args[2] if name == "copy_" and len(args) > 2 else kwargs.get("non_blocking", False)
-        to_host, blocking = to.device.type == "cpu", not place
+        non_blocking = args[2] if name == "copy_" and len(args) > 2 else kwargs.get("non_blocking", False)
+        to_host, blocking = to.device.type == "cpu", not non_blocking
         converted_first = to_host != blocking  # at the source: D2H by the device, H2D by the host
         sent = to.dtype if converted_first else source.dtype
         converts = to.dtype != source.dtype

@@ -5,11 +5,12 @@ import math
 import os
 import pathlib
 import sys
+import tempfile
 import unittest
 
 ROOT = pathlib.Path(os.environ["DSTUNE_SOURCE_DIR"])
 sys.path.insert(0, str(ROOT / "scripts"))
-from offload_recording import cases  # noqa: E402
+from offload_recording import cases, purposes  # noqa: E402
 from offload_recording.pinned_requests import PinnedRequests, rounded  # noqa: E402
 
 FIXTURE = json.loads((ROOT / "tests/data/offload_fixture.json").read_text(encoding="utf-8"))
@@ -81,6 +82,31 @@ class PinnedMemory(unittest.TestCase):
 
         self.assertEqual(pins.summary(), dict(asked=280, rounded=128 + 128 + 64, taken=128 + 64))
         self.assertEqual(pins.requests, [["shard", 100, 1], ["shard", 120], ["master", 60]])
+
+
+class Purposes(unittest.TestCase):
+    RULES = [("zero", "step", "master", "master"), ("zero", "step", "norm", "norm")]
+
+    def named_in(self, source):
+        """The name in the place of ask(), called by a file of a package of DeepSpeed's name."""
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "deepspeed" / "zero.py"
+            file.parent.mkdir()
+            file.write_text(source, encoding="utf-8")
+            names = []
+            scope = dict(ask=lambda *_, **__: names.append(purposes.name_by(self.RULES)))
+            exec(compile(source, str(file), "exec"), scope)
+            scope["step"]()
+        return names
+
+    def test_a_statement_is_known_by_all_of_its_lines(self):
+        self.assertEqual(self.named_in("def step():\n    master = ask(\n        1,\n        2)\n"), ["master"])
+
+    def test_what_is_called_inside_is_named_by_the_caller(self):
+        self.assertEqual(self.named_in("def to(x):\n    return ask(x)\n\ndef step():\n    norm = to(1)\n"), ["norm"])
+
+    def test_what_no_rule_names_is_other(self):
+        self.assertEqual(self.named_in("def step():\n    loss = ask()\n"), [purposes.OTHER])
 
 
 class Fixture(unittest.TestCase):
