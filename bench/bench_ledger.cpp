@@ -51,7 +51,9 @@ void make_again(const Ledger& step, Ledger& copy) {
   repeat(step.collectives(), [&](const CollectiveLine& line) { copy.add(line); });
   repeat(step.passes(), [&](const PassLine& line) { copy.add_pass(line.pass, 1, 1); });
   repeat(step.syncs(), [&](const SyncLine& line) { copy.add_sync(line.reason, 0); });
-  repeat(step.transfers(), [&](const TransferLine& line) { copy.add_transfer(line.transfer, 1); });
+  repeat(step.transfers(), [&](const TransferLine& line) {
+    copy.add_transfer({.transfer = line.transfer, .bytes = 1});
+  });
   repeat(step.host(), [&](const HostLine& line) { copy.add_host(line.event, line.time); });
 }
 

@@ -31,7 +31,14 @@ inline Ledger make_ledger() {
   ledger.add_pass(MemoryPass::master_gradient, 7, 9);
   ledger.add_pass(MemoryPass::update, 16, 12);
   ledger.add_sync(HostSync::timer, 1e-9);
-  ledger.add_transfer(Transfer::device_to_host, 4);
+  ledger.add_host_pass(MemoryPass::update, 16, 12, 1e-3 / 3);
+  ledger.add_transfer({.bytes = 4});
+  ledger.add_transfer({.transfer = Transfer::host_to_device,
+                       .purpose = TransferPurpose::update,
+                       .tier = Tier::pinned,
+                       .is_blocking = false,
+                       .stream = Stream::reduction,
+                       .bytes = 8});
   ledger.add_host(HostEvent::gradient_hook, 60e-6);
   ledger.add_idle(HostEvent::gradient_hook, 4e-5 / 0.9999);
   ledger.note_live(42);

@@ -60,6 +60,13 @@ class SpyingDevice final : public Device {
   }
   DSTUNE_OPERATIONS(DSTUNE_SPY)
 #undef DSTUNE_SPY
+#define DSTUNE_SPY_ON_HOST(Operation)                         \
+  void compute_on_host(const Operation& operation) override { \
+    spy_(work_of(operation));                                 \
+    inner_.run_on_host(operation);                            \
+  }
+  DSTUNE_HOST_OPERATIONS(DSTUNE_SPY_ON_HOST)
+#undef DSTUNE_SPY_ON_HOST
 
   Device& inner_;
   Spy spy_;

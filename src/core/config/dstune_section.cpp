@@ -37,6 +37,7 @@ constexpr KeyRule kDstuneRules[] = {
     integer("target_sequence_length", 2, kMostSteps),
     any("lengths"),
     any("memory_limit"),
+    any("host_memory_limit"),
     choice("allocator", "exact|caching"),
     integer("ranks_per_experiment", 1, kMostRanks).or_null(),
     choice("backend", kBackendChoices),
@@ -73,20 +74,22 @@ constexpr KeyRule kDstuneRules[] = {
 };
 constexpr Section kDstune{.rules = kDstuneRules};
 
-void read_memory_limit(const json::value& value, Bytes& limit, Problems& problems) {
+std::optional<Bytes> read_limit(const SectionReader& reader, const std::string& key,
+                                Problems& problems) {
+  const json::value* const found = reader.find(key);
+  if (found == nullptr) return std::nullopt;
+  const json::value& value = *found;
   std::optional<Bytes> size;
   if (value.is_string()) {
     size = parse_bytes(std::string_view(value.get_string()));
   } else if (const auto bytes = as_integer(value); bytes && *bytes > 0) {
     size = static_cast<Bytes>(*bytes);
   }
-  if (size && *size > 0) {
-    limit = *size;
-  } else {
-    problems.add("/dstune/memory_limit",
-                 concat("is ", describe(value),
-                        "; accepted: a size above 0 such as \"4GiB\", or an integer of bytes"));
-  }
+  if (size && *size > 0) return size;
+  problems.add(child("/dstune", key),
+               concat("is ", describe(value),
+                      "; accepted: a size above 0 such as \"4GiB\", or an integer of bytes"));
+  return std::nullopt;
 }
 
 std::optional<ModelSpec> read_model_value(const json::value& value, const std::string& source,
@@ -211,9 +214,8 @@ bool read_dstune(const json::value& section, const CommandLine& options, TuningC
   reader.read("seed", settings.seed);
   reader.read("worker_timeout", config.worker_timeout);
   reader.read("ranks_per_experiment", config.ranks_per_experiment);
-  if (const auto* limit = reader.find("memory_limit")) {
-    read_memory_limit(*limit, settings.memory_limit, problems);
-  }
+  settings.memory_limit = read_limit(reader, "memory_limit", problems).value_or(0);
+  config.host_memory_limit = read_limit(reader, "host_memory_limit", problems);
   if (options.memory_limit) settings.memory_limit = *options.memory_limit;
   if (options.ranks_per_experiment) config.ranks_per_experiment = options.ranks_per_experiment;
   if (options.backend) settings.backend = *options.backend;

@@ -75,6 +75,7 @@ struct TuningConfig {
   std::int64_t trainable_num_params = 0;      ///< of the whole model; 0: the settings' model's
   std::optional<HostOverhead> host_overhead;  ///< none: the preset of the backend
   std::optional<AllocatorModel> allocator;    ///< none: what the backend's users run with
+  std::optional<Bytes> host_memory_limit;     ///< of a node; none: what its host has
   /// RunSettings::least_warmup_time and least_measure_time; none: what the backend needs to settle.
   std::optional<Seconds> warmup_seconds;
   std::optional<Seconds> measure_seconds;

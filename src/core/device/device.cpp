@@ -12,6 +12,10 @@ void join(StreamClock& clock, const StreamClock& other) {
                  [](std::uint64_t a, std::uint64_t b) { return std::max(a, b); });
 }
 
+HostTransfer of_scalar(Transfer direction, Tensor scalar) {
+  return {scalar, scalar, direction, TransferPurpose::scalar, Tier::pageable, true};
+}
+
 std::size_t place_of(Stream stream) { return static_cast<std::size_t>(stream); }
 
 }  // namespace
@@ -77,6 +81,31 @@ Allocation Device::allocate(MemoryCategory category, Bytes size) {
   }
 }
 
+Allocation Device::allocate_on_host(Tier tier, MemoryCategory category, Bytes size) {
+  host_memory_.take(tier, category, size);
+  Allocation memory{nullptr, size, category, current_stream_, CachingModel::kNoBlock, tier};
+  try {
+    if (is_one_memory_) memory.block = reserve(category, size);
+    try {
+      memory.data = do_allocate_on_host(tier, category, size);
+    } catch (...) {
+      if (is_one_memory_) budget_.release(category, size, memory.block);
+      throw;
+    }
+  } catch (...) {
+    host_memory_.give_back(tier, size);
+    throw;
+  }
+  return memory;
+}
+
+// Nothing is in flight: whoever copies from or to it waits before it is given back.
+void Device::free_on_host(const Allocation& memory) noexcept {
+  do_free_on_host(memory.tier, memory.data, memory.size);
+  if (is_one_memory_) budget_.release(memory.category, memory.size, memory.block);
+  host_memory_.give_back(memory.tier, memory.size);
+}
+
 MemoryBudget::Block Device::reserve(MemoryCategory category, Bytes size) {
   if (overlaps()) free_pending();
   if (const auto block = budget_.try_reserve(category, size, current_stream_)) return *block;
@@ -86,6 +115,7 @@ MemoryBudget::Block Device::reserve(MemoryCategory category, Bytes size) {
 
 void Device::give_back(const Allocation& memory,
                        const std::array<bool, kStreams>& used_on) noexcept {
+  if (is_of_host(memory.tier)) return free_on_host(memory);
   on_give_back(memory.data, memory.home, used_on);
   std::vector<std::pair<Stream, Event>> uses;
   for (std::size_t place = 0; place < kStreams && has_memory_in_flight(); ++place) {
@@ -207,13 +237,31 @@ void Device::host_sync(HostSync reason, const Event& event) {
 
 double Device::read_scalar(Tensor scalar, HostSync reason) {
   float value = 0;
-  ledger_.add_transfer(Transfer::device_to_host, scalar.size());
+  note_transfer(of_scalar(Transfer::device_to_host, scalar));
   wait_as_host(reason, [&] {
     const Event end = record(current_stream_);
     stalling([&] { value = do_read_scalar(scalar, end); });
     join_host(end.after);
   });
   return static_cast<double>(value);
+}
+
+void Device::transfer(const HostTransfer& copy) {
+  note_transfer(copy);
+  do_transfer(copy);
+  if (!copy.waits()) return;
+  wait_as_host(HostSync::blocking_copy, [this] { host_wait(record(current_stream_)); });
+}
+
+void Device::write_scalar(double value, Tensor scalar) {
+  note_transfer(of_scalar(Transfer::host_to_device, scalar));
+  run(FillConstant{scalar, value});
+  wait_as_host(HostSync::blocking_copy, [this] { host_wait(record(current_stream_)); });
+}
+
+void Device::note_transfer(const HostTransfer& copy) {
+  ledger_.add_transfer({copy.direction, copy.purpose, copy.tier, copy.is_blocking, current_stream_,
+                        0, copy.from.size()});
 }
 
 float Device::do_read_scalar(Tensor scalar, const Event& end) {

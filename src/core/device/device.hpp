@@ -13,9 +13,12 @@
 #include "core/base/units.hpp"
 #include "core/device/device_reading.hpp"
 #include "core/device/host_overhead.hpp"
+#include "core/device/host_transfer.hpp"
 #include "core/device/ledger/ledger.hpp"
 #include "core/device/ledger/timeline.hpp"
+#include "core/device/memory/host_memory.hpp"
 #include "core/device/memory/memory_budget.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "core/device/operations/list.hpp"
 #include "core/device/operations/work.hpp"
 #include "core/device/rates/device_peaks.hpp"
@@ -69,6 +72,33 @@ class Device {
       account(work);
     }
   }
+  /// Runs the operation on the host's cores, on tensors in the host's memory, as a pass of the
+  /// step; it is done when this returns. Those of DSTUNE_HOST_OPERATIONS compile.
+  template <class Operation>
+  void run_on_host(MemoryPass pass, const Operation& operation) {
+    const Work work = work_of(operation);
+    const Seconds begin = now();
+    if (computes()) {
+      compute_on_host(operation);
+    } else {
+      account_on_host(work);
+    }
+    ledger_.add_host_pass(pass, work.read_bytes(), work.written_bytes(), now() - begin);
+  }
+  /// The same where it is no part of a step.
+  template <class Operation>
+  void run_on_host(const Operation& operation) {
+    if (computes()) {
+      compute_on_host(operation);
+    } else {
+      account_on_host(work_of(operation));
+    }
+  }
+  /// Copies a tensor between the memories of device and host, in the order of the current stream.
+  void transfer(const HostTransfer& copy);
+  /// Gives one element on the device a value that the host knows; the host waits for the copy.
+  void write_scalar(double value, Tensor scalar);
+
   /// The fp32 elements of scratch that Attention and its backward need.
   virtual std::int64_t attention_workspace(const AttentionShape& shape) const = 0;
 
@@ -162,6 +192,12 @@ class Device {
   MemoryBudget& memory() noexcept { return budget_; }
   const MemoryBudget& memory() const noexcept { return budget_; }
 
+  /// Where device and host are one memory, what tensors have of the host's counts within the
+  /// device's limit too, and is part of its peaks.
+  void share_memory_with_host(bool is_one) noexcept { is_one_memory_ = is_one; }
+  HostMemory& host_memory() noexcept { return host_memory_; }
+  const HostMemory& host_memory() const noexcept { return host_memory_; }
+
   /// The ledger of the optimizer step that is running.
   Ledger& ledger() noexcept { return ledger_; }
   const Ledger& ledger() const noexcept { return ledger_; }
@@ -182,6 +218,8 @@ class Device {
 
   /// Stands for an operation's work where computes() is false.
   virtual void account(const Work& work) { (void)work; }
+  /// The same for work of the host.
+  virtual void account_on_host(const Work& work) { account(work); }
 
  private:
   friend class Buffer;
@@ -199,11 +237,27 @@ class Device {
 #define DSTUNE_COMPUTE(Operation) virtual void compute(const Operation& operation) = 0;
   DSTUNE_OPERATIONS(DSTUNE_COMPUTE)
 #undef DSTUNE_COMPUTE
+#define DSTUNE_COMPUTE_ON_HOST(Operation) \
+  virtual void compute_on_host(const Operation& operation) = 0;
+  DSTUNE_HOST_OPERATIONS(DSTUNE_COMPUTE_ON_HOST)
+#undef DSTUNE_COMPUTE_ON_HOST
 
   /// Called only for memory within the budget, and where its segments are an account alone; it
   /// still throws OutOfMemoryError when the device itself is full.
   virtual void* do_allocate(MemoryCategory category, Bytes size) = 0;
   virtual void do_free(void* data, Bytes size) noexcept = 0;
+  /// The same for memory of the host; here for devices that live in it.
+  virtual void* do_allocate_on_host(Tier tier, MemoryCategory category, Bytes size) {
+    (void)tier;
+    return do_allocate(category, size);
+  }
+  virtual void do_free_on_host(Tier tier, void* data, Bytes size) noexcept {
+    (void)tier;
+    do_free(data, size);
+  }
+  /// Queues the copy on the current stream; here for devices that live in the host's memory. The
+  /// caller waits where that is asked for.
+  virtual void do_transfer(const HostTransfer& copy) { run(Copy{copy.from, copy.to}); }
   /// Gives `event`, which has its clock, its time.
   virtual void do_record(Stream stream, Event& event) {
     (void)stream;
@@ -219,6 +273,7 @@ class Device {
   /// is queued behind it.
   virtual float do_read_scalar(Tensor scalar, const Event& end);
 
+  void note_transfer(const HostTransfer& copy);
   template <class Wait>
   void wait_as_host(HostSync reason, Wait wait);
   template <class Wait>
@@ -226,6 +281,8 @@ class Device {
   /// Everything that is queued from now on comes after what the host has waited for.
   void join_host(const StreamClock& waited_for);
   Allocation allocate(MemoryCategory category, Bytes size);
+  Allocation allocate_on_host(Tier tier, MemoryCategory category, Bytes size);
+  void free_on_host(const Allocation& memory) noexcept;
   /// Waits for memory that only the end of pending uses can free, as PyTorch's allocator does;
   /// giving segments back (cudaFree) waits too.
   MemoryBudget::Block reserve(MemoryCategory category, Bytes size);
@@ -246,6 +303,8 @@ class Device {
   void spend_owed();
 
   MemoryBudget budget_;
+  HostMemory host_memory_;
+  bool is_one_memory_ = false;
   Ledger ledger_;
   Timeline timeline_;
   HostOverhead host_overhead_;

@@ -6,8 +6,9 @@
 
 namespace dstune {
 
-Buffer::Buffer(Device& device, MemoryCategory category, Bytes size)
-    : memory_(device.allocate(category, size)) {
+Buffer::Buffer(Device& device, MemoryCategory category, Bytes size, Tier tier)
+    : memory_(tier == Tier::device ? device.allocate(category, size)
+                                   : device.allocate_on_host(tier, category, size)) {
   device_ = &device;
 }
 
@@ -17,8 +18,9 @@ void Buffer::give_back() noexcept {
   device_ = nullptr;
 }
 
-Buffer make_buffer(Device& device, MemoryCategory category, std::int64_t numel, DType dtype) {
-  return {device, category, static_cast<Bytes>(numel) * size_of(dtype)};
+Buffer make_buffer(Device& device, MemoryCategory category, std::int64_t numel, DType dtype,
+                   Tier tier) {
+  return {device, category, static_cast<Bytes>(numel) * size_of(dtype), tier};
 }
 
 }  // namespace dstune

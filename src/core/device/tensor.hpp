@@ -56,6 +56,7 @@ struct Allocation {
   MemoryCategory category = MemoryCategory::temporaries;
   Stream home = Stream::compute;  ///< the stream that was current when it was made
   MemoryBudget::Block block = CachingModel::kNoBlock;
+  Tier tier = Tier::device;
 };
 
 /// Owns one allocation and gives it back to its Device, which must outlive it. An empty Buffer
@@ -63,8 +64,8 @@ struct Allocation {
 class Buffer {
  public:
   Buffer() = default;
-  /// @throws OutOfMemoryError  if `size` does not fit the device's budget
-  Buffer(Device& device, MemoryCategory category, Bytes size);
+  /// @throws OutOfMemoryError  if `size` does not fit the device's budget, or its host's
+  Buffer(Device& device, MemoryCategory category, Bytes size, Tier tier = Tier::device);
   ~Buffer() { reset(); }
   Buffer(Buffer&& other) noexcept
       : device_(std::exchange(other.device_, nullptr)),
@@ -111,6 +112,7 @@ class Buffer {
 };
 
 /// A Buffer of `numel` elements of `dtype`.
-Buffer make_buffer(Device& device, MemoryCategory category, std::int64_t numel, DType dtype);
+Buffer make_buffer(Device& device, MemoryCategory category, std::int64_t numel, DType dtype,
+                   Tier tier = Tier::device);
 
 }  // namespace dstune

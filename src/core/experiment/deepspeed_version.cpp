@@ -89,7 +89,8 @@ StepBehaviour behaviour_of(const DeepSpeedVersion& version) {
           .misses_bf16_optimizer = is_within({0, 17, 6}, {0, 18, 4}),
           .has_default_leaf_classes = version >= DeepSpeedVersion{0, 18, 0},
           .drops_recomputed = version >= DeepSpeedVersion{0, 19, 3},
-          .replaces_linear_of_any_model = version >= DeepSpeedVersion{0, 19, 4}};
+          .replaces_linear_of_any_model = version >= DeepSpeedVersion{0, 19, 4},
+          .has_other_offload = version < DeepSpeedVersion{0, 19, 8}};
 }
 
 }  // namespace dstune

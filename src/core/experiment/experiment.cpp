@@ -24,6 +24,7 @@ json::object settings_to_json(const RunSettings& settings) {
                          {"host_overhead_s", to_json(settings.host_overhead)}};
   // Settings at their usual values are left out, because older journals do not have them.
   if (settings.attention != AttentionKind::sdpa) object["attention"] = name_of(settings.attention);
+  if (!settings.is_one_memory()) object["host_memory_limit_bytes"] = settings.host_memory_limit;
   if (settings.share_gpu) object["share_gpu"] = true;
   if (settings.product_workspace != ProductWorkspace{}) {
     object["product_workspace"] = to_json(settings.product_workspace);
@@ -82,6 +83,9 @@ RunSettings settings_from_json(const json::object& object) {
   }
   settings.attention = attention_from_json(object);
   settings.memory_limit = object.at("memory_limit_bytes").to_number<Bytes>();
+  if (const auto* limit = object.if_contains("host_memory_limit_bytes")) {
+    settings.host_memory_limit = limit->to_number<Bytes>();
+  }
   settings.allocator = allocator_from_json(object);
   if (const auto* workspace = object.if_contains("product_workspace")) {
     settings.product_workspace = product_workspace_from_json(workspace->as_object());

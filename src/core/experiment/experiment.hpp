@@ -26,6 +26,10 @@ struct RunSettings {
   AttentionKind attention = AttentionKind::sdpa;
   LossSettings loss = {};
   Bytes memory_limit = 0;  ///< per rank; never 0 in a checked configuration
+  /// Bytes of the host's memory that the tensors of one rank may have, as PeakHostMemory::held; 0:
+  /// they count within memory_limit, since device and host are one memory.
+  Bytes host_memory_limit = 0;
+  bool is_one_memory() const { return host_memory_limit == 0; }
   /// How the memory that memory_limit bounds is counted.
   AllocatorModel allocator = AllocatorModel::exact;
   ProductWorkspace product_workspace = {};  ///< of PyTorch; none on a CPU

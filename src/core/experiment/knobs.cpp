@@ -191,6 +191,10 @@ void read_shard(const json::object& section, const Knob& knob, StepConfig& confi
   if (shard > 0) fields::read_integer(section, knob.rule.key, config.mics_shard_size);
 }
 
+void read_offload(const json::object& section, const Knob& knob, StepConfig& config) {
+  config.offload_optimizer = fields::read_text(section, knob.rule.key, "none") != "none";
+}
+
 }  // namespace knobs
 
 std::string pointer_of(const Knob& knob) { return concat(knob.section, '/', knob.rule.key); }

@@ -30,8 +30,10 @@ void read_overlap(const json::object& section, const Knob& knob, StepConfig& con
 void read_leaf_module(const json::object& section, const Knob& knob, StepConfig& config);
 void read_secondary(const json::object& section, const Knob& knob, StepConfig& config);
 void read_shard(const json::object& section, const Knob& knob, StepConfig& config);
+void read_offload(const json::object& section, const Knob& knob, StepConfig& config);
 
 constexpr bool is_never(const StepConfig& /*config*/) { return false; }
+inline bool offloads_optimizer(const StepConfig& config) { return config.offload_optimizer; }
 inline bool has_bf16_optimizer(const StepConfig& config) { return config.uses_bf16_optimizer(); }
 inline bool has_own_gradients(const StepConfig& config) { return !config.uses_bf16_optimizer(); }
 inline bool checks_bf16(const StepConfig& config) {
@@ -41,6 +43,10 @@ inline bool checks_bf16(const StepConfig& config) {
 /// compute it anyway.
 inline bool may_save_the_norm(const StepConfig& config) {
   return config.stage == 0 || config.uses_bf16_optimizer();
+}
+/// Whether contiguous_gradients is read: an offloaded optimizer has its bucket in any case.
+inline bool may_do_without_bucket(const StepConfig& config) {
+  return has_own_gradients(config) && !(config.offload_optimizer && config.stage < 3);
 }
 /// Whether gradients are copied into a bucket. Without one they are summed over the ranks as they
 /// come.
@@ -146,7 +152,7 @@ inline constexpr Knob kTable[] = {
         .read_by(read_overlap)
         .searched(on_then_off),
     of_zero(boolean("contiguous_gradients"), &StepConfig::contiguous_gradients, kZeroStages)
-        .when(has_own_gradients)
+        .when(may_do_without_bucket)
         .searched(on_then_off),
     of_zero(boolean("reduce_scatter"), &StepConfig::reduce_scatter, kZeroStages)
         .when(fills_buckets)
@@ -230,10 +236,15 @@ inline constexpr Knob kTable[] = {
     idle(boolean("pipeline_loading_checkpoint")),
     idle(boolean("log_trace_cache_warnings")),
 
+    Knob{"/zero_optimization/offload_optimizer", choice("device", "none|cpu|nvme"),
+         &StepConfig::offload_optimizer, kZeroStages}
+        .read_by(read_offload),
+    Knob{"/zero_optimization/offload_optimizer", boolean("pin_memory"),
+         &StepConfig::pin_offloaded_optimizer, kZeroStages}
+        .when(offloads_optimizer)
+        .by_release(kPinned),
     not_modelled("/zero_optimization", boolean("cpu_offload_param").or_null(), in_stages(3)),
     not_modelled("/zero_optimization", object("offload_param").or_null(), in_stages(3)),
-    not_modelled("/zero_optimization/offload_optimizer", boolean("pin_memory"), kZeroStages)
-        .by_release(kPinned),
     not_modelled("/zero_optimization/offload_param", boolean("pin_memory"), in_stages(3))
         .by_release(kPinned),
 };

@@ -1,6 +1,7 @@
 #include "core/experiment/step_config.hpp"
 
 #include <string_view>
+#include <variant>
 
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
@@ -56,6 +57,29 @@ void find_unsupported_quantization(const json::object& zero, StepConfig& config)
       "zeropp_loco_param");
 }
 
+// DeepSpeed offloads the optimizers that it has for a CPU, which are Adam, Adagrad and Lion.
+bool has_cpu_optimizer(const OptimizerConfig& optimizer) {
+  const auto* const adam = std::get_if<AdamSettings>(&optimizer.settings);
+  if (adam != nullptr) return optimizer.client || !adam->torch;
+  return is<AdagradSettings>(optimizer) || is<LionSettings>(optimizer);
+}
+
+// What of an offloaded optimizer in stages 1 and 2 is another step than the one that is modelled,
+// or an error of DeepSpeed's.
+void find_unsupported_offload(const json::object& offload, StepConfig& config) {
+  const auto add = [&](bool asked_for, std::string_view what) {
+    if (asked_for)
+      config.unsupported.push_back(concat("zero_optimization.offload_optimizer", what));
+  };
+  double ratio = 1;
+  read(offload, "ratio", ratio);
+  add(ratio < 1, ".ratio below stage 3, which DeepSpeed refuses");
+  add(is_on(offload, "super_offload"), ".super_offload");
+  add(!has_cpu_optimizer(config.optimizer), " with an optimizer that has no CPU kernel");
+  add(config.accumulation_dtype() != config.dtype, " with data_types.grad_accum_dtype");
+  add(config.behaviour.has_other_offload, " before DeepSpeed 0.19.8");
+}
+
 // In stage 0 DeepSpeed reads none of these keys but those that offload the optimizer, and these end
 // it with an error: its CPU optimizer takes no parameters on a device. Below stage 3 it reads none
 // of the keys that offload parameters.
@@ -67,7 +91,13 @@ void find_unsupported_zero(const json::object& zero, StepConfig& config) {
     add(read_text(section(zero, key), "device", "none") != "none", key);
     add(is_on(zero, old_key), old_key);
   };
-  add_offload("offload_optimizer", "cpu_offload");
+  if (config.stage == 1 || config.stage == 2) {
+    add(is_on(zero, "cpu_offload"), "cpu_offload");
+    if (config.offload_optimizer)
+      find_unsupported_offload(section(zero, "offload_optimizer"), config);
+  } else {
+    add_offload("offload_optimizer", "cpu_offload");
+  }
   if (config.stage == 0) return;
   if (config.stage == 3) add_offload("offload_param", "cpu_offload_param");
   add(find(zero, "zenflow") != nullptr, "zenflow");
@@ -152,6 +182,8 @@ StepConfig make_step_config(const json::object& ds_config) {
   if (config.stage > 3) reject("zero_optimization.stage", "stage (0, 1, 2, 3)");
   config.check_grad_overflow = config.check_grad_overflow && config.behaviour.can_check_bf16;
   const json::object& zero = section(ds_config, "zero_optimization");
+  // DeepSpeed's engine of stages 1 and 2 does not do without the bucket then.
+  if (config.offload_optimizer && config.stage < 3) config.contiguous_gradients = true;
   find_unsupported_checkpointing(ds_config, config);
   find_unsupported_zero(zero, config);
   find_unsupported_gradients(config);

@@ -79,7 +79,8 @@ struct StepConfig {
   /// Whether DeepSpeed runs its BF16 optimizer instead of ZeRO-1 (docs/deepspeed-step.md, "Which
   /// optimizer class runs").
   bool uses_bf16_optimizer() const {
-    return stage == 1 && dtype == DType::bf16 && accumulation_dtype() == DType::fp32;
+    return stage == 1 && dtype == DType::bf16 && accumulation_dtype() == DType::fp32 &&
+           !offload_optimizer;
   }
 
   std::int64_t reduce_bucket_size = 500'000'000;  ///< elements
@@ -109,6 +110,11 @@ struct StepConfig {
   bool quantized_gradients = false;  ///< stage 3
   int hpz_partition_size = 1;  ///< ranks that share secondary shards; 1: there are no such shards
   int mics_shard_size = 0;     ///< ranks that divide the model among them; 0: all ranks do
+
+  /// The optimizer's state is in the host's memory, and its update runs there ("cpu"; "nvme" is the
+  /// same in stages 1 and 2).
+  bool offload_optimizer = false;
+  bool pin_offloaded_optimizer = true;  ///< what can be pinned of it is
 
   /// The release that the JSON is for. It decides `behaviour`, whatever else the JSON says.
   DeepSpeedVersion version = kNewestDeepSpeed;

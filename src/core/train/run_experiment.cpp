@@ -56,7 +56,13 @@ std::optional<Skipped> skipped(const Experiment& experiment, const StepConfig& c
 
 OutOfMemory to_outcome(const OutOfMemoryError& error, int rank) {
   return {rank,        error.category, error.requested, error.in_use,
-          error.limit, error.reserved, error.refusal};
+          error.limit, error.reserved, error.refusal,   error.tier};
+}
+
+void limit_host_memory(Device& device, const RunSettings& settings) {
+  device.share_memory_with_host(settings.is_one_memory());
+  device.host_memory().begin_anew();
+  device.host_memory().limit_to(settings.is_one_memory() ? kNoLimit : settings.host_memory_limit);
 }
 
 DryRun rehearse(const Experiment& experiment, const StepConfig& config, int rank, Bytes limit,
@@ -64,6 +70,7 @@ DryRun rehearse(const Experiment& experiment, const StepConfig& config, int rank
   Walk walk;
   RehearsalDevice device(limit, imitated, walk, known);
   device.memory().count_as(experiment.settings.allocator);
+  limit_host_memory(device, experiment.settings);
   RehearsalCollectives collectives(device, rank, experiment.ranks, walk);
   Measured result;
   try {
@@ -76,6 +83,7 @@ DryRun rehearse(const Experiment& experiment, const StepConfig& config, int rank
     return {Skipped{refused.what()}, walk.number()};
   }
   result.peak_memory = device.memory().peak();
+  result.peak_host_memory = device.host_memory().peak();
   result.ledger = device.ledger();
   return {std::move(result), walk.number()};
 }
@@ -84,9 +92,10 @@ DryRun rehearse(const Experiment& experiment, const StepConfig& config, int rank
 /// can serve the next experiment, however this one ended.
 class BusyDevice {
  public:
-  BusyDevice(Device& device, Group& group, AllocatorModel allocator) : device_(device) {
+  BusyDevice(Device& device, Group& group, const RunSettings& settings) : device_(device) {
     device_.synchronize();  // then what the last experiment gave back is free
-    device_.memory().count_as(allocator);
+    device_.memory().count_as(settings.allocator);
+    limit_host_memory(device_, settings);
     device_.memory().enter(StepPhase::setup);
     device_.memory().reset_peak();
     device_.on_tick([&group] { group.poll(); });
@@ -128,6 +137,7 @@ class Run {
       return Failed{FailureKind::error, reason.what()};
     }
     report_.own.peak_memory = device_.memory().peak();
+    report_.own.peak_host_memory = device_.host_memory().peak();
     report_.own.network = collectives_.network();
     report_.own.core_use = meter_.use();
     return merge_measured();
@@ -270,7 +280,7 @@ Outcome run_experiment(const Experiment& experiment, Device& device, Collectives
   const StepConfig config = make_step_config(experiment);
   const auto reason = skipped(experiment, config);
   if (reason && !experiment.measures_machine) return *reason;
-  const BusyDevice busy(device, group, experiment.settings.allocator);
+  const BusyDevice busy(device, group, experiment.settings);
   if (experiment.measures_machine) return measure_machine(experiment, device, collectives, group);
   return Run(experiment, config, device, collectives, group).run();
 }

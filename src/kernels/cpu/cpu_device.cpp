@@ -36,6 +36,15 @@ void* CpuDevice::do_allocate(MemoryCategory category, Bytes size) {
   return data;
 }
 
+void* CpuDevice::do_allocate_on_host(Tier tier, MemoryCategory category, Bytes size) {
+  void* data = allocator_.allocate(size);
+  if (data == nullptr) {
+    throw OutOfMemoryError(category, size, host_memory().held() - size, host_memory().limit(), 0,
+                           why_refused(), tier);
+  }
+  return data;
+}
+
 void CpuDevice::do_free(void* data, Bytes size) noexcept { allocator_.deallocate(data, size); }
 
 float* CpuDevice::scratch(std::int64_t elements) {

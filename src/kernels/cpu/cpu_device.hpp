@@ -46,6 +46,7 @@ class CpuDevice final : public Device {
  private:
   void do_record(Stream /*stream*/, Event& event) override { event.time = now(); }
   void* do_allocate(MemoryCategory category, Bytes size) override;
+  void* do_allocate_on_host(Tier tier, MemoryCategory category, Bytes size) override;
   void do_free(void* data, Bytes size) noexcept override;
 
   /// At least `elements` floats, undefined contents, valid until the next call.
@@ -67,6 +68,10 @@ class CpuDevice final : public Device {
 #define DSTUNE_COMPUTE(Operation) void compute(const Operation& op) override;
   DSTUNE_OPERATIONS(DSTUNE_COMPUTE)
 #undef DSTUNE_COMPUTE
+#define DSTUNE_COMPUTE_ON_HOST(Operation) \
+  void compute_on_host(const Operation& op) override { compute(op); }
+  DSTUNE_HOST_OPERATIONS(DSTUNE_COMPUTE_ON_HOST)
+#undef DSTUNE_COMPUTE_ON_HOST
   // What those of paced.cpp compute.
   void calculate(const Dropout& op);
   void calculate(const DropoutBackward& op);

@@ -109,6 +109,10 @@ void CpuDevice::compute(const Add& op) {
 
 void CpuDevice::compute(const FillConstant& op) {
   const Tensor out = op.out;
+  if (out.dtype == DType::uint8) {
+    std::memset(out.data, static_cast<std::uint8_t>(op.value), out.size());
+    return;
+  }
   with_type(out.dtype, [&]<class T>(std::type_identity<T>) {
     const T element = from_float<T>(static_cast<float>(op.value));
     for_chunks(*this, out.numel, [=](std::int64_t begin, std::int64_t end) {

@@ -75,9 +75,8 @@ void CpuDevice::compute(const FindInfOrNan& op) {
 }
 
 void CpuDevice::compute(const ClipFactor& op) {
-  const double norm = std::sqrt(number_in(op.squares)) / op.loss_scale;
-  const double excess = op.clipping > 0 ? std::max(1.0, (norm + 1e-6) / op.clipping) : 1.0;
-  *elements<float>(op.factor) = static_cast<float>(1 / (op.loss_scale * excess));
+  *elements<float>(op.factor) =
+      static_cast<float>(clip_factor(number_in(op.squares), op.clipping, op.loss_scale));
 }
 
 void CpuDevice::compute(const ScaleBy& op) {

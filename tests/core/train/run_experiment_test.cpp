@@ -230,14 +230,13 @@ TEST_P(RunExperiment, RunsOutOfACachingAllocatorsMemoryOneByteBelowTheLeastLimit
 INSTANTIATE_TEST_SUITE_P(Stages, RunExperiment, testing::Values(0, 1, 2, 3));
 
 TEST(RunExperimentWithUnsupportedKnob, IsSkippedOnEveryRankAndNamesIt) {
-  const json::object offload = {{"offload_optimizer", {{"device", "cpu"}}}};
+  const json::object zenflow = {{"zenflow", {{"topk_ratio", 0.1}}}};
 
-  const auto outcomes = run_on_cpus(TinyExperiment{.stage = 2, .ranks = 2, .zero = offload}.make());
+  const auto outcomes = run_on_cpus(TinyExperiment{.stage = 2, .ranks = 2, .zero = zenflow}.make());
 
   for (const Outcome& outcome : outcomes) {
     ASSERT_TRUE(std::holds_alternative<Skipped>(outcome));
-    EXPECT_THAT(std::get<Skipped>(outcome).reason,
-                testing::HasSubstr("zero_optimization.offload_optimizer"));
+    EXPECT_THAT(std::get<Skipped>(outcome).reason, testing::HasSubstr("zero_optimization.zenflow"));
   }
 }
 

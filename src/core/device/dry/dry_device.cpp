@@ -7,7 +7,7 @@ namespace dstune {
 namespace {
 
 // Host memory of which as much moves as of the device's, but which lies beside that.
-Operand host_memory(std::size_t size) { return Operand().of(size); }
+Operand host_operand(std::size_t size) { return Operand().of(size); }
 
 }  // namespace
 
@@ -16,12 +16,12 @@ std::int64_t DryDevice::attention_workspace(const AttentionShape& shape) const {
 }
 
 void DryDevice::write(std::span<const float> values, Tensor out) {
-  account({"write", 0, {host_memory(values.size_bytes())}, {out}});
+  account({"write", 0, {host_operand(values.size_bytes())}, {out}});
 }
 
 void DryDevice::read(Tensor in, std::span<float> values) {
   std::fill(values.begin(), values.end(), 0.0F);
-  account({"read", 0, {in}, {host_memory(values.size_bytes())}});
+  account({"read", 0, {in}, {host_operand(values.size_bytes())}});
 }
 
 void* DryDevice::do_allocate(MemoryCategory /*category*/, Bytes size_in_bytes) {

@@ -52,6 +52,10 @@ class DryDevice : public Device {
   void compute(const Operation& /*operation*/) final {}
   DSTUNE_OPERATIONS(DSTUNE_COMPUTE_NOTHING)
 #undef DSTUNE_COMPUTE_NOTHING
+#define DSTUNE_COMPUTE_NOTHING_ON_HOST(Operation) \
+  void compute_on_host(const Operation& /*operation*/) final {}
+  DSTUNE_HOST_OPERATIONS(DSTUNE_COMPUTE_NOTHING_ON_HOST)
+#undef DSTUNE_COMPUTE_NOTHING_ON_HOST
 
   const Device* imitated_;
   std::uintptr_t next_address_ = 4096;

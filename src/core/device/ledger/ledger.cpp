@@ -17,6 +17,10 @@ auto work(const CollectiveLine& line) {
                   line.elements, line.bytes);
 }
 
+auto key(const TransferLine& line) {
+  return std::tie(line.transfer, line.purpose, line.tier, line.is_blocking, line.stream);
+}
+
 /// The line for which `is_it` holds; it is made from `fresh` if there is none.
 template <class Line, class IsIt>
 Line& line_of(std::vector<Line>& lines, const Line& fresh, IsIt is_it) {
@@ -42,6 +46,14 @@ void combine(PassLine& line, const PassLine& other, F f) {
   f(line.calls, other.calls);
   f(line.read, other.read);
   f(line.written, other.written);
+}
+
+template <class F>
+void combine(HostPassLine& line, const HostPassLine& other, F f) {
+  f(line.calls, other.calls);
+  f(line.read, other.read);
+  f(line.written, other.written);
+  f(line.time, other.time);
 }
 
 template <class F>
@@ -114,11 +126,22 @@ void Ledger::add_sync(HostSync reason, Seconds time) {
   add_times(line.time, time, times_);
 }
 
-void Ledger::add_transfer(Transfer transfer, Bytes bytes) {
-  TransferLine& line = line_of(transfers_, {transfer},
-                               [&](const auto& other) { return other.transfer == transfer; });
+void Ledger::add_host_pass(MemoryPass pass, Bytes read, Bytes written, Seconds time) {
+  HostPassLine& line =
+      line_of(host_passes_, {pass}, [&](const auto& other) { return other.pass == pass; });
   add_times(line.calls, 1, times_);
-  add_times(line.bytes, bytes, times_);
+  add_times(line.read, read, times_);
+  add_times(line.written, written, times_);
+  add_times(line.time, time, times_);
+}
+
+void Ledger::add_transfer(const TransferLine& copy) {
+  TransferLine fresh = copy;
+  fresh.calls = fresh.bytes = 0;
+  TransferLine& line =
+      line_of(transfers_, fresh, [&](const auto& other) { return key(other) == key(copy); });
+  add_times(line.calls, 1, times_);
+  add_times(line.bytes, copy.bytes, times_);
 }
 
 void Ledger::add_host(HostEvent event, Seconds time, std::uint64_t calls) {
@@ -147,6 +170,7 @@ Ledger Ledger::since(const Ledger& before) const {
   Ledger rest = *this;
   combine_lines(rest.collectives_, before.collectives_, subtract);
   combine_lines(rest.passes_, before.passes_, subtract);
+  combine_lines(rest.host_passes_, before.host_passes_, subtract);
   combine_lines(rest.syncs_, before.syncs_, subtract);
   combine_lines(rest.transfers_, before.transfers_, subtract);
   combine_lines(rest.host_, before.host_, subtract);
@@ -158,6 +182,7 @@ void Ledger::repeat(const Ledger& work, std::uint64_t times) {
   const auto add = [times](auto& sum, const auto& each) { add_times(sum, each, times); };
   combine_lines(collectives_, work.collectives_, add);
   combine_lines(passes_, work.passes_, add);
+  combine_lines(host_passes_, work.host_passes_, add);
   combine_lines(syncs_, work.syncs_, add);
   combine_lines(transfers_, work.transfers_, add);
   combine_lines(host_, work.host_, add);
@@ -207,6 +232,10 @@ Seconds Ledger::idle_time() const {
 
 bool Ledger::same_work(const Ledger& other) const {
   const auto same_call = [](const auto& a, const auto& b) { return work(a) == work(b); };
+  const auto same_pass = [](const auto& a, const auto& b) {
+    return std::tie(a.pass, a.calls, a.read, a.written) ==
+           std::tie(b.pass, b.calls, b.read, b.written);
+  };
   const auto same_sync = [](const auto& a, const auto& b) {
     return a.reason == b.reason && a.calls == b.calls;
   };
@@ -215,6 +244,8 @@ bool Ledger::same_work(const Ledger& other) const {
   };
   return std::equal(collectives_.begin(), collectives_.end(), other.collectives_.begin(),
                     other.collectives_.end(), same_call) &&
+         std::equal(host_passes_.begin(), host_passes_.end(), other.host_passes_.begin(),
+                    other.host_passes_.end(), same_pass) &&
          std::equal(syncs_.begin(), syncs_.end(), other.syncs_.begin(), other.syncs_.end(),
                     same_sync) &&
          std::equal(host_.begin(), host_.end(), other.host_.begin(), other.host_.end(),

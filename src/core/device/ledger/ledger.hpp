@@ -13,6 +13,7 @@
 #include "core/device/dtype.hpp"
 #include "core/device/host_overhead.hpp"
 #include "core/device/ledger/collective_kind.hpp"
+#include "core/device/memory/tier.hpp"
 #include "core/device/stream.hpp"
 
 namespace dstune {
@@ -56,23 +57,38 @@ constexpr std::size_t kPasses = 17;
 
 /// Why the host waits for the device.
 enum class HostSync {
-  timer,       ///< DeepSpeed's throughput timer: start and end of every micro-step
-  overflow,    ///< reads the inf/NaN flag
-  norm,        ///< reads a norm
-  reduction,   ///< the end of backward waits for the last reduction
-  parameters,  ///< stage 3: before a module (one rank), after persistent gathers
+  timer,             ///< DeepSpeed's throughput timer: start and end of every micro-step
+  overflow,          ///< reads the inf/NaN flag
+  norm,              ///< reads a norm
+  reduction,         ///< the end of backward waits for the last reduction
+  parameters,        ///< stage 3: before a module (one rank), after persistent gathers
+  offload_copy,      ///< the copies of gradients to the host, before the next of them or the update
+  offload_overflow,  ///< reads whether one tensor's gradient has inf or NaN
+  offload_norm,      ///< reads the norm of one tensor's gradient, or their sum over the ranks
+  blocking_copy,     ///< a copy between device and host that the host waits for
 };
 
-constexpr std::size_t kHostSyncs = 5;
+constexpr std::size_t kHostSyncs = 9;
 
 enum class Transfer { host_to_device, device_to_host, nvme_read, nvme_write };
 
 constexpr std::size_t kTransfers = 4;
 
+/// What is copied between device and host.
+enum class TransferPurpose {
+  scalar,        ///< a norm, a flag, a loss
+  gradient,      ///< averaged gradients of this rank's partition, in fp32, for the update
+  gradient_sum,  ///< sums of gradients over micro-steps, on the way to the host and back
+  update,        ///< updated parameters, on the way back
+};
+
+constexpr std::size_t kTransferPurposes = 4;
+
 std::string_view name_of(Purpose purpose);
 std::string_view name_of(MemoryPass pass);
 std::string_view name_of(HostSync reason);
 std::string_view name_of(Transfer transfer);
+std::string_view name_of(TransferPurpose purpose);
 std::string_view name_of(Stream stream);
 
 /// The calls of one kind, for one purpose, on one stream, in one group. Elements and bytes are
@@ -105,6 +121,17 @@ struct PassLine {
   bool operator==(const PassLine&) const = default;
 };
 
+/// The same on the host's cores, where an offloaded optimizer has them.
+struct HostPassLine {
+  MemoryPass pass = MemoryPass::update;
+  std::uint64_t calls = 0;
+  Bytes read = 0;
+  Bytes written = 0;
+  Seconds time = 0;
+
+  bool operator==(const HostPassLine&) const = default;
+};
+
 struct SyncLine {
   HostSync reason = HostSync::timer;
   std::uint64_t calls = 0;
@@ -113,8 +140,13 @@ struct SyncLine {
   bool operator==(const SyncLine&) const = default;
 };
 
+/// The copies of one kind on one stream.
 struct TransferLine {
   Transfer transfer = Transfer::device_to_host;
+  TransferPurpose purpose = TransferPurpose::scalar;
+  Tier tier = Tier::pageable;  ///< of the host's side
+  bool is_blocking = true;     ///< the host waits for it because it is asked to
+  Stream stream = Stream::compute;
   std::uint64_t calls = 0;
   Bytes bytes = 0;
 
@@ -143,7 +175,9 @@ class Ledger {
   void add(const CollectiveLine& call, std::uint64_t calls = 1);
   void add_pass(MemoryPass pass, Bytes read, Bytes written);
   void add_sync(HostSync reason, Seconds time);
-  void add_transfer(Transfer transfer, Bytes bytes);
+  void add_host_pass(MemoryPass pass, Bytes read, Bytes written, Seconds time);
+  /// Adds one copy of `copy.bytes`.
+  void add_transfer(const TransferLine& copy);
   /// @param time  of all calls together
   void add_host(HostEvent event, Seconds time, std::uint64_t calls = 1);
   /// Adds time that was waited after a matrix product or attention on a CPU, since the library of
@@ -158,6 +192,7 @@ class Ledger {
 
   const std::vector<CollectiveLine>& collectives() const noexcept { return collectives_; }
   const std::vector<PassLine>& passes() const noexcept { return passes_; }
+  const std::vector<HostPassLine>& host_passes() const noexcept { return host_passes_; }
   const std::vector<SyncLine>& syncs() const noexcept { return syncs_; }
   const std::vector<TransferLine>& transfers() const noexcept { return transfers_; }
   const std::vector<HostLine>& host() const noexcept { return host_; }
@@ -204,6 +239,7 @@ class Ledger {
  private:
   std::vector<CollectiveLine> collectives_;
   std::vector<PassLine> passes_;
+  std::vector<HostPassLine> host_passes_;
   std::vector<SyncLine> syncs_;
   std::vector<TransferLine> transfers_;
   std::vector<HostLine> host_;

@@ -21,10 +21,13 @@ constexpr std::array<std::string_view, kPasses> kPassNames = {
     "partition_copy", "overflow_check", "norm",        "master_gradient", "unscale",
     "update",         "master_cast",    "gather_pack", "gather_unpack",   "zero_gradients",
     "quantize",       "dequantize"};
-constexpr std::array<std::string_view, kHostSyncs> kHostSyncNames = {"timer", "overflow", "norm",
-                                                                     "reduction", "parameters"};
+constexpr std::array<std::string_view, kHostSyncs> kHostSyncNames = {
+    "timer",        "overflow",         "norm",         "reduction",    "parameters",
+    "offload_copy", "offload_overflow", "offload_norm", "blocking_copy"};
 constexpr std::array<std::string_view, kTransfers> kTransferNames = {
     "host_to_device", "device_to_host", "nvme_read", "nvme_write"};
+constexpr std::array<std::string_view, kTransferPurposes> kTransferPurposeNames = {
+    "scalar", "gradient", "gradient_sum", "update"};
 constexpr std::array<std::string_view, kStreams> kStreamNames = {"compute", "reduction", "gather",
                                                                  "communication"};
 constexpr std::string_view kWhere = "ledger";
@@ -85,12 +88,39 @@ json::object to_object(const PassLine& line) {
           {"written_bytes", line.written}};
 }
 
+json::object to_object(const HostPassLine& line) {
+  return {{"pass", name_of(line.pass)},
+          {"calls", line.calls},
+          {"read_bytes", line.read},
+          {"written_bytes", line.written},
+          {"time_s", line.time}};
+}
+
 json::object to_object(const SyncLine& line) {
   return {{"reason", name_of(line.reason)}, {"calls", line.calls}, {"time_s", line.time}};
 }
 
 json::object to_object(const TransferLine& line) {
-  return {{"transfer", name_of(line.transfer)}, {"calls", line.calls}, {"bytes", line.bytes}};
+  return {{"transfer", name_of(line.transfer)},
+          {"purpose", name_of(line.purpose)},
+          {"tier", name_of(line.tier)},
+          {"blocking", line.is_blocking},
+          {"stream", name_of(line.stream)},
+          {"calls", line.calls},
+          {"bytes", line.bytes}};
+}
+
+TransferLine transfer_from(const json::object& object) {
+  TransferLine line;
+  line.transfer = read_enum<Transfer>(object, "transfer", kTransfers, kWhere);
+  line.calls = read<std::uint64_t>(object, "calls");
+  line.bytes = read<Bytes>(object, "bytes");
+  if (!object.contains("purpose")) return line;  // earlier journals know of numbers alone
+  line.purpose = read_enum<TransferPurpose>(object, "purpose", kTransferPurposes, kWhere);
+  line.tier = read_enum<Tier>(object, "tier", kTiers, kWhere);
+  line.is_blocking = object.at("blocking").as_bool();
+  line.stream = read_enum<Stream>(object, "stream", kStreamNames.size(), kWhere);
+  return line;
 }
 
 json::object to_object(const HostLine& line) {
@@ -129,6 +159,9 @@ std::string_view name_of(HostSync reason) {
 std::string_view name_of(Transfer transfer) {
   return kTransferNames[static_cast<std::size_t>(transfer)];
 }
+std::string_view name_of(TransferPurpose purpose) {
+  return kTransferPurposeNames[static_cast<std::size_t>(purpose)];
+}
 std::string_view name_of(Stream stream) { return kStreamNames[static_cast<std::size_t>(stream)]; }
 
 json::object Ledger::to_json() const {
@@ -138,6 +171,7 @@ json::object Ledger::to_json() const {
                       {"transfers", to_array(transfers_)},
                       {"host", to_array(host_)},
                       {"peak_live_elements", peak_live_elements_}};
+  if (!host_passes_.empty()) object["host_passes"] = to_array(host_passes_);
   if (library_wait_ > 0) object["product_wait_s"] = library_wait_;
   if (!stand_ins_.empty()) object["stand_ins"] = json::value_from(stand_ins_);
   return object;
@@ -155,10 +189,14 @@ Ledger Ledger::from_json(const json::object& object) {
     return SyncLine{read_enum<HostSync>(line, "reason", kHostSyncs, kWhere),
                     read<std::uint64_t>(line, "calls"), read<double>(line, "time_s")};
   });
-  ledger.transfers_ = read_lines(object, "transfers", [](const json::object& line) {
-    return TransferLine{read_enum<Transfer>(line, "transfer", kTransfers, kWhere),
-                        read<std::uint64_t>(line, "calls"), read<Bytes>(line, "bytes")};
-  });
+  ledger.transfers_ = read_lines(object, "transfers", transfer_from);
+  if (object.contains("host_passes")) {
+    ledger.host_passes_ = read_lines(object, "host_passes", [](const json::object& line) {
+      return HostPassLine{read_enum<MemoryPass>(line, "pass", kPasses, kWhere),
+                          read<std::uint64_t>(line, "calls"), read<Bytes>(line, "read_bytes"),
+                          read<Bytes>(line, "written_bytes"), read<double>(line, "time_s")};
+    });
+  }
   ledger.host_ = read_lines(object, "host", [](const json::object& line) {
     return HostLine{read_host_event(line), read<std::uint64_t>(line, "calls"),
                     read<double>(line, "time_s"),

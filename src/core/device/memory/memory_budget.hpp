@@ -12,6 +12,7 @@
 #include "core/base/error.hpp"
 #include "core/base/units.hpp"
 #include "core/device/memory/caching_model.hpp"
+#include "core/device/memory/tier.hpp"
 #include "core/device/stream.hpp"
 
 namespace dstune {
@@ -79,13 +80,17 @@ struct PeakMemory {
   bool operator==(const PeakMemory&) const = default;
 };
 
+/// Above every limit, and far enough from the end of the range for sums.
+constexpr Bytes kNoLimit = Bytes{1} << 62U;
+
 /// A request did not fit. It is caught only in run_experiment, where it becomes an Outcome.
 class OutOfMemoryError : public Error {
  public:
   /// @param refusal  why the system refused the memory, although the limit is not reached
   OutOfMemoryError(MemoryCategory category, Bytes requested, Bytes in_use, Bytes limit,
-                   Bytes reserved = 0, std::string refusal = "");
+                   Bytes reserved = 0, std::string refusal = "", Tier tier = Tier::device);
 
+  Tier tier;
   MemoryCategory category;
   Bytes requested;  ///< bytes asked for; where the limit is on segments, those of the new one
   Bytes in_use;     ///< bytes allocated at that moment

@@ -102,7 +102,7 @@ struct FillZero {
   Tensor out;
 };
 
-/// out = value
+/// out = value, of a floating-point dtype or uint8
 struct FillConstant {
   Tensor out;
   double value = 0;

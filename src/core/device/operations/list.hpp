@@ -102,6 +102,17 @@
   X(Lion)                    \
   X(Adagrad)                 \
   X(Lamb)
+
+/// X(Operation) for each operation that the host's cores have as well (Device::run_on_host).
+#define DSTUNE_HOST_OPERATIONS(X) \
+  X(FillZero)                     \
+  X(FillConstant)                 \
+  X(Copy)                         \
+  X(Cast)                         \
+  X(Scale)                        \
+  X(Adam)                         \
+  X(Lion)                         \
+  X(Adagrad)
 // clang-format on
 
 namespace dstune {

@@ -1,6 +1,7 @@
 // The updates of optimizers, and the norm of gradients before them.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <initializer_list>
@@ -30,6 +31,13 @@ struct ClipFactor {
   double loss_scale = 1;
   Tensor factor;  ///< fp32, one element
 };
+
+/// ClipFactor's factor for a host that knows the squares.
+inline double clip_factor(double squares, double clipping, double loss_scale) {
+  const double norm = std::sqrt(squares) / loss_scale;
+  const double excess = clipping > 0 ? std::max(1.0, (norm + 1e-6) / clipping) : 1.0;
+  return 1 / (loss_scale * excess);
+}
 
 inline Work work_of(const AddSquares& op) {
   return {"add_squares", 2 * count(op.in), {op.in, number(op.sum)}, {number(op.sum)}};
@@ -111,13 +119,19 @@ struct Adagrad {
   Tensor gradient;
   Tensor parameter;
   Tensor sum;        ///< the sum of the squares of all gradients
-  Tensor numerator;  ///< scratch
-  Tensor root;       ///< scratch
+  Tensor numerator;  ///< scratch; none for DeepSpeed's CPU Adagrad, which makes one pass
+  Tensor root;       ///< scratch, likewise
 };
 
 // torch makes these passes: decay into a scratch tensor; sum of squares; root; epsilon; gradient
 // times rate; the parameter.
 inline Work work_of(const Adagrad& op) {
+  if (op.root.numel == 0) {
+    return {"adagrad",
+            9 * count(op.parameter),
+            {op.gradient, op.parameter, op.sum},
+            {op.parameter, op.sum}};
+  }
   const bool decays = op.step.weight_decay != 0;
   const Tensor& direction = decays ? op.numerator : op.gradient;
   Work work{"adagrad",

@@ -47,14 +47,24 @@ std::string time_text(const Measured& measured) {
   return concat(time, " +-", fixed(*interval * 100, 1), "% (95 %, ", measured.steps, " steps)");
 }
 
+std::string host_text(const Measured& measured) {
+  const PeakHostMemory& peak = measured.peak_host_memory;
+  return peak.held == 0 ? "" : concat(", host ", format_bytes(peak.held));
+}
+
 std::string line(const Measured& measured) {
   return concat(time_text(measured), ", ", flops_text(measured.flops_per_s_per_rank), " per rank, ",
                 fixed(measured.samples_per_s, measured.samples_per_s < 1 ? 3 : 1),
-                " samples/s, peak ", describe_peak(measured));
+                " samples/s, peak ", describe_peak(measured), host_text(measured));
+}
+
+std::string_view memory_of(Tier tier) {
+  if (tier == Tier::device) return "memory";
+  return tier == Tier::pinned ? "the host's memory (pinned)" : "the host's memory (pageable)";
 }
 
 std::string line(const OutOfMemory& fault) {
-  const std::string rank = concat("out of memory on rank ", fault.rank);
+  const std::string rank = concat("out of ", memory_of(fault.tier), " on rank ", fault.rank);
   if (fault.requested == 0 && !fault.refusal.empty()) {
     return concat(rank, " (", one_line(fault.refusal), ")");
   }

@@ -79,6 +79,16 @@ Phases phases_from_json(const json::object& object) {
   return phases;
 }
 
+json::object to_json(const PeakHostMemory& peak) {
+  return {
+      {"pinned", peak.at_peak.pinned}, {"pageable", peak.at_peak.pageable}, {"held", peak.held}};
+}
+
+PeakHostMemory host_memory_from_json(const json::object& object) {
+  return {{integer<Bytes>(object, "pinned"), integer<Bytes>(object, "pageable")},
+          integer<Bytes>(object, "held")};
+}
+
 json::object content(const Measured& measured) {
   const Summary& time = measured.step_time;
   json::object object = {
@@ -109,6 +119,9 @@ json::object content(const Measured& measured) {
       {"measure_time_s", measured.measure_time},
       {"compute_time_s",
        json::array(measured.compute_times.begin(), measured.compute_times.end())}};
+  if (measured.peak_host_memory != PeakHostMemory{}) {
+    object["peak_host_memory_bytes"] = to_json(measured.peak_host_memory);
+  }
   if (!measured.core_use.empty()) object["core_use"] = to_json(measured.core_use);
   if (measured.device_use) object["device_use"] = to_json(*measured.device_use);
   if (!measured.network.empty()) object["network"] = measured.network;
@@ -129,6 +142,7 @@ json::object content(const OutOfMemory& fault) {
       {"in_use_bytes", fault.in_use},        {"limit_bytes", fault.limit},
       {"reserved_bytes", fault.reserved}};
   if (!fault.refusal.empty()) object["refusal"] = fault.refusal;
+  if (fault.tier != Tier::device) object["tier"] = name_of(fault.tier);
   return object;
 }
 
@@ -182,6 +196,9 @@ Measured measured_from_json(const json::object& object) {
       measured.compute_times.push_back(time.to_number<double>());
     }
   }
+  if (const auto* peak = object.if_contains("peak_host_memory_bytes")) {
+    measured.peak_host_memory = host_memory_from_json(peak->as_object());
+  }
   if (const auto* uses = object.if_contains("core_use")) {
     measured.core_use = core_uses_from_json(uses->as_array());
   }
@@ -208,6 +225,12 @@ Measured measured_from_json(const json::object& object) {
   return measured;
 }
 
+Tier tier_from_text(const std::string& name) {
+  const auto tier = tier_from(name);
+  if (!tier) throw std::invalid_argument(concat("unknown tier \"", name, "\""));
+  return *tier;
+}
+
 OutOfMemory out_of_memory_from_json(const json::object& object) {
   const std::string category = text(object, "category");
   for (std::size_t i = 0; i < kMemoryCategories; ++i) {
@@ -218,7 +241,8 @@ OutOfMemory out_of_memory_from_json(const json::object& object) {
             integer<Bytes>(object, "in_use_bytes"),
             integer<Bytes>(object, "limit_bytes"),
             later_bytes(object, "reserved_bytes"),
-            object.contains("refusal") ? text(object, "refusal") : ""};
+            object.contains("refusal") ? text(object, "refusal") : "",
+            object.contains("tier") ? tier_from_text(text(object, "tier")) : Tier::device};
   }
   throw std::invalid_argument(concat("unknown memory category \"", category, "\""));
 }

@@ -11,6 +11,7 @@
 #include "core/base/statistics.hpp"
 #include "core/base/units.hpp"
 #include "core/device/ledger/ledger.hpp"
+#include "core/device/memory/host_memory.hpp"
 #include "core/device/memory/memory_budget.hpp"
 #include "core/device/rates/device_peaks.hpp"
 #include "core/device/rates/machine_rates.hpp"
@@ -38,6 +39,8 @@ struct Measured {
   double first_loss = 0;            ///< mean over ranks and micro-steps of the first step ever run
   double last_loss = 0;
   PeakMemory peak_memory;
+  /// Of the rank's tensors in its host's memory; nothing unless something is offloaded.
+  PeakHostMemory peak_host_memory = {};
   Ledger ledger;             ///< the account of the last measured step on the group's rank 0
   Seconds setup_time = 0;    ///< allocation and initialisation, the slowest rank's
   Seconds warmup_time = 0;   ///< wall time of the warm-up steps on the group's rank 0
@@ -92,6 +95,7 @@ struct OutOfMemory {
   Bytes limit = 0;
   Bytes reserved = 0;        ///< see OutOfMemoryError
   std::string refusal = {};  ///< what the system said or did although the limit was not reached
+  Tier tier = Tier::device;  ///< the memory that was short
 
   bool operator==(const OutOfMemory&) const = default;
 };

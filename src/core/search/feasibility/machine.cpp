@@ -181,6 +181,7 @@ Machine machine_of_run(const TuningConfig& config, const std::vector<WorkerInfo>
   MemoryLimit limit = memory_limit_of_run(config, machine.backend, workers, earlier_limit);
   machine.memory_limit = limit.bytes;
   machine.memory_limit_origin = std::move(limit.origin);
+  machine.host_memory_limit = host_memory_limit_of_run(config, machine.backend, workers);
   machine.threads_per_rank = threads_per_rank(workers);
   machine.devices_per_node = devices_per_node(workers);
   for (const WorkerInfo& worker : workers) {
@@ -204,6 +205,9 @@ Machine machine_of_plan(const TuningConfig& config, const PlannedWorkers& worker
   machine.backend = choose_backend(config, {{"this machine", &here}});
   machine.allocator = allocator_of(config, machine.backend);
   machine.memory_limit = config.settings.memory_limit;
+  machine.host_memory_limit = host_memory_limit_of_plan(
+      config, machine.backend, here,
+      workers.on_largest_host > 0 ? workers.on_largest_host : machine.workers);
   machine.threads_per_rank = config.settings.threads_per_rank;
   machine.devices_per_node = workers.on_largest_host;
   machine.product_workspace = workspace_on(machine.backend, here);
@@ -215,6 +219,7 @@ TuningConfig completed(TuningConfig config, const Machine& machine) {
   RunSettings& settings = config.settings;
   settings.backend = machine.backend;
   settings.memory_limit = less_headroom(config, machine.memory_limit);
+  settings.host_memory_limit = machine.host_memory_limit;
   settings.allocator = machine.allocator;
   settings.product_workspace = machine.product_workspace;
   const Seconds settling = traits_of_backend(machine.backend).settles_in;

@@ -115,6 +115,62 @@ MemoryLimit memory_limit_of_run(const TuningConfig& config, const std::string& b
                                                      share.is_of_host() ? ": " : " of ", origin)}});
 }
 
+namespace {
+
+/// Whether the file has, or searches, anything about offloading.
+bool may_offload(const TuningConfig& config) {
+  const json::value* const zero = config.deepspeed.json().if_contains("zero_optimization");
+  const auto has = [](std::string_view text) { return text.find("offload_") != text.npos; };
+  if (zero != nullptr && zero->is_object()) {
+    for (const auto& member : zero->get_object()) {
+      if (has(member.key()) && member.value().is_object()) return true;
+    }
+  }
+  const auto is_about_it = [&](const AxisGroup& group) {
+    return std::ranges::any_of(group.tied, [&](const Axis& axis) { return has(axis.pointer); });
+  };
+  return std::ranges::any_of(config.stages, [&](int stage) {
+    return std::ranges::any_of(config.space.axes_of(stage), is_about_it);
+  });
+}
+
+bool lives_on_host(const std::string& backend, const std::vector<DeviceInfo>& devices) {
+  const DeviceInfo* const device = find_device(devices, backend);
+  return device != nullptr && device->is_shared;
+}
+
+}  // namespace
+
+Bytes host_memory_limit_of_run(const TuningConfig& config, const std::string& backend,
+                               const std::vector<WorkerInfo>& workers) {
+  if (!may_offload(config)) return 0;
+  int on_a_host = 1;
+  for (const WorkerInfo& worker : workers) on_a_host = std::max(on_a_host, worker.workers_on_host);
+  if (config.host_memory_limit) {
+    return std::max<Bytes>(*config.host_memory_limit / static_cast<Bytes>(on_a_host), 1);
+  }
+  Bytes least = kNoLimit;
+  for (const WorkerInfo& worker : workers) {
+    const DeviceInfo* const host = find_device(worker.devices, "cpu");
+    if (host == nullptr) continue;
+    for (const MemoryRoom& room : memory_rooms(worker, *host, workers)) {
+      least = std::min(least, room.nominal());
+    }
+  }
+  if (!lives_on_host(backend, workers.front().devices)) return least;
+  const Bytes taken = config.settings.memory_limit;
+  return taken == 0 ? 0 : least - std::min(taken, least);
+}
+
+Bytes host_memory_limit_of_plan(const TuningConfig& config, const std::string& backend,
+                                const std::vector<DeviceInfo>& here, int on_each_host) {
+  if (!may_offload(config)) return 0;
+  if (config.host_memory_limit) {
+    return std::max<Bytes>(*config.host_memory_limit / static_cast<Bytes>(on_each_host), 1);
+  }
+  return lives_on_host(backend, here) && config.settings.memory_limit == 0 ? 0 : kNoLimit;
+}
+
 std::string shortage_of_free_memory(Bytes limit, const std::string& backend,
                                     const std::vector<WorkerInfo>& workers,
                                     AllocatorModel allocator) {

@@ -34,6 +34,18 @@ MemoryLimit memory_limit_of_run(const TuningConfig& config, const std::string& b
                                 const std::vector<WorkerInfo>& workers,
                                 std::optional<Bytes> earlier = {});
 
+/// RunSettings::host_memory_limit. The user's limit, which is a node's, divided by the workers of
+/// the host that has most; or what the narrowest MemoryRoom of any worker leaves beside what a
+/// device takes that lives in the same memory. 0 (one limit for both) where nothing is offloaded,
+/// and on such a device if the user limits neither.
+Bytes host_memory_limit_of_run(const TuningConfig& config, const std::string& backend,
+                               const std::vector<WorkerInfo>& workers);
+/// The same for a plan, whose hosts are not known: kNoLimit unless the user limits them.
+/// @param here          the devices of this machine
+/// @param on_each_host  the workers of the host that has most
+Bytes host_memory_limit_of_plan(const TuningConfig& config, const std::string& backend,
+                                const std::vector<DeviceInfo>& here, int on_each_host);
+
 /// A warning if a worker has less free memory than `limit`, with which an earlier run began; "" if
 /// none has, or where limits do not depend on free memory.
 std::string shortage_of_free_memory(Bytes limit, const std::string& backend,

@@ -21,7 +21,9 @@ Outcome run_dry(const TuningConfig& config, int group_size, const MemoryPredicto
                 const Point& point, int rank, Bytes limit = kUnlimited) {
   auto experiment =
       make_experiment(config, group_size, point.stage, point.micro_batch, point.accumulation_steps);
-  experiment.settings.memory_limit = limit;
+  RunSettings& settings = experiment.settings;
+  settings.memory_limit = limit;
+  if (limit == kUnlimited && !settings.is_one_memory()) settings.host_memory_limit = kNoLimit;
   return predictor(experiment, rank);
 }
 
@@ -152,6 +154,21 @@ Bytes activations_of_one_more(const TuningConfig& config, int group_size,
          peak.categories.at(MemoryCategory::activations);
 }
 
+/// The largest need of the host's memory of the ranks that are looked at. It does not depend on the
+/// micro-batch.
+PeakHostMemory host_memory_of(const TuningConfig& config, int group_size,
+                              const MemoryPredictor& predictor, const Point& point,
+                              const PeakHostMemory& of_rank_0) {
+  PeakHostMemory most = of_rank_0;
+  if (most.held == 0) return most;
+  for (const int rank : ranks_to_look_at(group_size)) {
+    const auto outcome = run_dry(config, group_size, predictor, point, rank);
+    const auto* const own = std::get_if<Measured>(&outcome);
+    if (own != nullptr && own->peak_host_memory.held > most.held) most = own->peak_host_memory;
+  }
+  return most;
+}
+
 StagePlan plan_stage(const TuningConfig& config, int group_size, const MemoryPredictor& predictor,
                      int stage) {
   const auto point = search_point(config, group_size, stage, 1);
@@ -168,6 +185,10 @@ StagePlan plan_stage(const TuningConfig& config, int group_size, const MemoryPre
       plan.peak.allocated - plan.peak.at_peak.at(MemoryCategory::activations);
   plan.activation_bytes_per_micro_batch =
       activations_of_one_more(config, group_size, predictor, point, plan.peak);
+  plan.peak_host = host_memory_of(config, group_size, predictor, point, measured->peak_host_memory);
+  plan.fits_on_host =
+      config.settings.is_one_memory() || plan.peak_host.held <= config.settings.host_memory_limit;
+  if (!plan.fits_on_host) return plan;
   plan.max_micro_batch = largest_that_fits(config, group_size, predictor, stage);
   plan.feasible = plan.max_micro_batch > 0;
   return plan;

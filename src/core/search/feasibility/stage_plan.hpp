@@ -9,6 +9,7 @@
 
 #include "core/config/tuning_config.hpp"
 #include "core/device/device.hpp"
+#include "core/device/memory/host_memory.hpp"
 #include "core/device/memory/memory_budget.hpp"
 #include "core/experiment/experiment.hpp"
 #include "core/experiment/outcome/outcome.hpp"
@@ -43,6 +44,8 @@ struct StagePlan {
       0;  ///< largest that fits by dry run, within the user's limits; 0: none
   std::int64_t max_micro_batch_of_leanest = 0;  ///< see with_leanest(); 0: none, or not looked for
   PeakMemory peak;                              ///< the peak of the group's rank 0 at micro-batch 1
+  PeakHostMemory peak_host = {};  ///< of the rank that needs most; nothing: nothing is offloaded
+  bool fits_on_host = true;       ///< within settings.host_memory_limit
   std::string unsupported;  ///< why the stage cannot run at all with the user's settings; or ""
 };
 

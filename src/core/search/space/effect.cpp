@@ -46,8 +46,12 @@ class Hash {
     add(reason, calls, time);
   }
   void append(const TransferLine& line) {
-    const auto& [transfer, calls, bytes] = line;
-    add(transfer, calls, bytes);
+    const auto& [transfer, purpose, tier, is_blocking, stream, calls, bytes] = line;
+    add(transfer, purpose, tier, is_blocking, stream, calls, bytes);
+  }
+  void append(const HostPassLine& line) {
+    const auto& [pass, calls, read, written, time] = line;
+    add(pass, calls, read, written, time);
   }
   void append(const HostLine& line) {
     const auto& [event, calls, time, idle] = line;
@@ -62,6 +66,7 @@ void add_dry_run(Hash& hash, std::uint64_t walk, const Measured& measured) {
   hash.add(walk, ledger.peak_live_elements());
   hash.add_all(ledger.collectives());
   hash.add_all(ledger.passes());
+  hash.add_all(ledger.host_passes());
   hash.add_all(ledger.syncs());
   hash.add_all(ledger.transfers());
   hash.add_all(ledger.host());
@@ -69,6 +74,7 @@ void add_dry_run(Hash& hash, std::uint64_t walk, const Measured& measured) {
   hash.add(peak.allocated, peak.reserved);
   hash.add_all(peak.at_peak.bytes);
   hash.add_all(peak.categories.bytes);
+  hash.add(measured.peak_host_memory.held);
 }
 
 // Whether a step fits within `limit`. What the caching allocator reserves depends on the limit, so
@@ -84,7 +90,7 @@ bool fits_within(Bytes limit, const Measured& measured, Experiment& experiment,
   return std::holds_alternative<Measured>(limited.outcome);
 }
 
-using Needs = std::array<double, 9>;
+using Needs = std::array<double, 12>;
 
 template <class Lines, class Value>
 double sum(const Lines& lines, Value value) {
@@ -96,18 +102,22 @@ double sum(const Lines& lines, Value value) {
 Needs needs_of(const Measured& dry) {
   const Ledger& ledger = dry.ledger;
   const auto calls = [](const auto& line) { return line.calls; };
-  return {static_cast<double>(dry.peak_memory.counted()),
-          sum(ledger.collectives(), calls),
-          sum(ledger.collectives(), [](const CollectiveLine& line) { return line.wire_bytes; }),
-          sum(ledger.collectives(),
-              [](const CollectiveLine& line) {
-                return line.stream == Stream::compute ? line.wire_bytes : 0;
-              }),
-          sum(ledger.passes(), calls),
-          sum(ledger.passes(), [](const PassLine& line) { return line.read + line.written; }),
-          sum(ledger.syncs(), calls),
-          sum(ledger.transfers(), calls),
-          sum(ledger.host(), calls)};
+  return {
+      static_cast<double>(dry.peak_memory.counted()),
+      static_cast<double>(dry.peak_host_memory.held),
+      sum(ledger.collectives(), calls),
+      sum(ledger.collectives(), [](const CollectiveLine& line) { return line.wire_bytes; }),
+      sum(ledger.collectives(),
+          [](const CollectiveLine& line) {
+            return line.stream == Stream::compute ? line.wire_bytes : 0;
+          }),
+      sum(ledger.passes(), calls),
+      sum(ledger.passes(), [](const PassLine& line) { return line.read + line.written; }),
+      sum(ledger.syncs(), calls),
+      sum(ledger.host_passes(), [](const HostPassLine& line) { return line.read + line.written; }),
+      sum(ledger.transfers(), [](const TransferLine& line) { return line.bytes; }),
+      sum(ledger.transfers(), calls),
+      sum(ledger.host(), calls)};
 }
 
 }  // namespace
@@ -127,6 +137,8 @@ std::vector<int> ranks_that_differ(const StepConfig& step, const ModelParameters
 Effect find_effect(Experiment experiment, const std::vector<int>& ranks, const DryRunner& dry_run) {
   const Bytes limit = experiment.settings.memory_limit;
   experiment.settings.memory_limit = kUnlimited;
+  const Bytes host_limit = experiment.settings.host_memory_limit;
+  if (!experiment.settings.is_one_memory()) experiment.settings.host_memory_limit = kNoLimit;
   Effect effect;
   effect.fits = true;
   Hash hash;
@@ -144,6 +156,13 @@ Effect find_effect(Experiment experiment, const std::vector<int>& ranks, const D
       effect.fits = false;
       effect.shortage = concat("needs ", format_bytes(peak.counted()), " on rank ", rank, " of ",
                                format_bytes(limit));
+    }
+    const PeakHostMemory on_host = measured->peak_host_memory;
+    if (!experiment.settings.is_one_memory() && on_host.held > host_limit && effect.fits) {
+      effect.fits = false;
+      effect.shortage =
+          concat("needs ", format_bytes(on_host.held), " of the host's memory on rank ", rank,
+                 " of ", format_bytes(host_limit));
     }
     if (rank == 0) {
       effect.dry = std::move(*measured);

@@ -24,7 +24,9 @@ EngineBase::EngineBase(const EngineContext& context, LossScaler::Kind scaler)
   for (std::size_t tensor = 0; tensor < tensor_count(); ++tensor) {
     if (is_trainable(tensor)) trained_.push_back(tensor);
   }
-  if (leaves_unused_state(config().optimizer, config().stage, config().dtype)) {
+  // It is torch's Adagrad that leaves it, not DeepSpeed's for the CPU.
+  if (!config().offload_optimizer &&
+      leaves_unused_state(config().optimizer, config().stage, config().dtype)) {
     unused_state_ = make_buffer(device(), MemoryCategory::optimizer, parameters().trainable_total(),
                                 config().dtype);
   }

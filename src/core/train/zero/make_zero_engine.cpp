@@ -1,4 +1,5 @@
 #include "core/train/zero/bf16_engine.hpp"
+#include "core/train/zero/offload/offloaded_engine.hpp"
 #include "core/train/zero/partitioned_engine.hpp"
 #include "core/train/zero/replicated_engine.hpp"
 #include "core/train/zero/sharded_engine.hpp"
@@ -11,6 +12,7 @@ std::unique_ptr<ZeroEngine> make_zero_engine(const StepConfig& config,
                                              Collectives& collectives, std::uint64_t seed) {
   const EngineContext context{config, &parameters, &device, &collectives, seed};
   if (config.stage == 3) return std::make_unique<ShardedEngine>(context);
+  if (config.offload_optimizer) return std::make_unique<OffloadedEngine>(context);
   if (config.uses_bf16_optimizer()) return std::make_unique<Bf16Engine>(context);
   if (config.stage > 0) return std::make_unique<PartitionedEngine>(context);
   if (config.dtype == DType::fp32) return std::make_unique<PlainEngine>(context);

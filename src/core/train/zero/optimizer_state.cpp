@@ -1,5 +1,7 @@
 #include "core/train/zero/optimizer_state.hpp"
 
+#include <stdexcept>
+#include <type_traits>
 #include <variant>
 
 #include "core/device/operations/elementwise.hpp"
@@ -52,6 +54,7 @@ struct Apply {
   Device& device;
   const NextUpdate& next;
   bool first;
+  bool on_host;
   const Piece& piece;
 
   void operator()(const AdamSettings& adam) const {
@@ -96,7 +99,12 @@ struct Apply {
  private:
   template <class Operation>
   void run(const Operation& update) const {
-    device.run(MemoryPass::update, update);
+    if (!on_host) return device.run(MemoryPass::update, update);
+    if constexpr (std::is_same_v<Operation, Sgd> || std::is_same_v<Operation, Lamb>) {
+      throw std::logic_error("DeepSpeed's CPU optimizers are Adam, Lion and Adagrad");
+    } else {
+      device.run_on_host(MemoryPass::update, update);
+    }
   }
 };
 
@@ -104,6 +112,11 @@ std::int64_t total(std::span<const UpdatedTensor> tensors) {
   std::int64_t sum = 0;
   for (const UpdatedTensor& tensor : tensors) sum += tensor.parameter.numel;
   return sum;
+}
+
+/// DeepSpeed's Lion for the CPU makes a second state, as its Adam does, and does not use it.
+int tensors_of_state(const OptimizerConfig& optimizer, Tier tier) {
+  return is_of_host(tier) && is<LionSettings>(optimizer) ? 2 : state_tensors(optimizer);
 }
 
 double initial_state(const OptimizerConfig& optimizer) {
@@ -120,9 +133,14 @@ Tensor part(const Buffer& buffer, std::int64_t offset, std::int64_t count) {
 void OptimizerState::ensure(Device& device, const OptimizerConfig& optimizer, std::int64_t numel) {
   if (exists_) return;
   exists_ = true;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(state_tensors(optimizer)); ++i) {
-    state_[i] = make_buffer(device, MemoryCategory::optimizer, numel, DType::fp32);
-    device.run(FillConstant{state_[i].tensor(DType::fp32), initial_state(optimizer)});
+  for (std::size_t i = 0; i < static_cast<std::size_t>(tensors_of_state(optimizer, tier_)); ++i) {
+    state_[i] = make_buffer(device, MemoryCategory::optimizer, numel, DType::fp32, tier_);
+    const FillConstant initial{state_[i].tensor(DType::fp32), initial_state(optimizer)};
+    if (is_of_host(tier_)) {
+      device.run_on_host(initial);
+    } else {
+      device.run(initial);
+    }
   }
 }
 
@@ -132,7 +150,8 @@ void OptimizerState::update(Device& device, const NextUpdate& next,
   const bool first = !exists_;
   ensure(device, *next.optimizer, numel);
   std::array<Buffer, 2> scratch;
-  const int scratches = scratch_tensors(*next.optimizer, next.weight_decay);
+  // DeepSpeed's CPU optimizers have none.
+  const int scratches = is_of_host(tier_) ? 0 : scratch_tensors(*next.optimizer, next.weight_decay);
   for (std::size_t i = 0; i < static_cast<std::size_t>(scratches); ++i) {
     scratch[i] = make_buffer(device, MemoryCategory::temporaries, numel, DType::fp32);
   }
@@ -142,7 +161,7 @@ void OptimizerState::update(Device& device, const NextUpdate& next,
     const Piece piece{tensor,
                       {part(state_[0], offset, count), part(state_[1], offset, count)},
                       {part(scratch[0], offset, count), part(scratch[1], offset, count)}};
-    std::visit(Apply{device, next, first, piece}, next.optimizer->settings);
+    std::visit(Apply{device, next, first, is_of_host(tier_), piece}, next.optimizer->settings);
     offset += count;
   }
 }

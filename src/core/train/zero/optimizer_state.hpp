@@ -30,6 +30,10 @@ struct UpdatedTensor {
 /// The state in fp32: state_tensors() tensors for every parameter; category optimizer.
 class OptimizerState {
  public:
+  /// @param tier  where the state lives. The host's cores make the updates of what lives in its
+  ///        memory: Adam's, Lion's and Adagrad's.
+  explicit OptimizerState(Tier tier = Tier::device) : tier_(tier) {}
+
   /// Allocates and initialises the state unless it exists. ZeRO and plain fp32 training do so in
   /// the first update, the 16-bit wrappers of stage 0 at the start.
   void ensure(Device& device, const OptimizerConfig& optimizer, std::int64_t numel);
@@ -44,6 +48,7 @@ class OptimizerState {
   }
 
  private:
+  Tier tier_;
   std::array<Buffer, 2> state_;
   bool exists_ = false;
 };

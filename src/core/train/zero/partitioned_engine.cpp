@@ -16,11 +16,11 @@ int bucket_copies(const StepConfig& config) {
 
 }  // namespace
 
-PartitionedEngine::PartitionedEngine(const EngineContext& context)
+PartitionedEngine::PartitionedEngine(const EngineContext& context, Master master)
     : EngineBase(context, LossScaler::Kind::zero),
       layouts_(groups(), parameters(), size(), config().round_robin_gradients),
       states_(device(), collectives(), config().dtype,
-              FrozenParameters(device(), parameters(), config().dtype, seed()), layouts_),
+              FrozenParameters(device(), parameters(), config().dtype, seed()), layouts_, master),
       bucket_(device(), config().dtype, config().reduce_bucket_size, bucket_copies(config())),
       average_(make_bucket_average(context, layouts_)),
       partition_(device(), config().dtype, parameters(), layouts_, rank(),
@@ -29,7 +29,7 @@ PartitionedEngine::PartitionedEngine(const EngineContext& context)
   for (const std::size_t i : trained()) {
     fill_initial(device(), parameters(), i, 0, seed(), parameter(i));
   }
-  states_.initialize_master();
+  if (master == Master::here) states_.initialize_master();
 }
 
 void PartitionedEngine::take_gradient(std::size_t tensor, Buffer gradient) {
@@ -71,7 +71,19 @@ void PartitionedEngine::reduce_kept(std::size_t tensor) {
 void PartitionedEngine::reduce_later(std::size_t tensor, Buffer gradient) {
   device().host_event(HostEvent::gradient_hook);
   if (bucket_.must_flush_before(numel(tensor))) flush();
+  if (config().offload_optimizer && numel(tensor) > config().reduce_bucket_size) {
+    gradient = clone(std::move(gradient));
+  }
   bucket_.add(tensor, std::move(gradient));
+}
+
+// An extra-large gradient, which is not copied into the bucket, must be nobody else's memory where
+// the host reads it later.
+Buffer PartitionedEngine::clone(Buffer gradient) {
+  const Tensor from = gradient.tensor(config().dtype);
+  Buffer copy = make_buffer(device(), MemoryCategory::gradients, from.numel, from.dtype);
+  device().run(MemoryPass::bucket_copy, Copy{from, copy.tensor(from.dtype)});
+  return copy;
 }
 
 void PartitionedEngine::flush() {
@@ -95,7 +107,7 @@ void PartitionedEngine::reduce_bucket(Stream stream) {
   for (GradientBucket::Entry& entry : bucket_.entries()) {
     entry.own.used_on(stream);
     if (partition_.holds(entry.tensor)) {
-      partition_.take(entry);
+      take_owned(entry);
     } else {
       leave(entry);
     }
@@ -128,13 +140,17 @@ void PartitionedEngine::end_backward() {
   }
   flush();
   if (config().overlap_comm) wait_for_reduction();
+  end_micro_step();
+  bucket_.free_memory();
+}
+
+void PartitionedEngine::end_micro_step() {
   if (has_own_sums()) {
     partition_.accumulate_into(kept_, config().accumulation_dtype());
   } else {
     partition_.accumulate();
     drop_kept();
   }
-  bucket_.free_memory();
 }
 
 void PartitionedEngine::drop_kept() {
@@ -154,10 +170,13 @@ StepResult PartitionedEngine::step() {
   return finish(false);
 }
 
+bool PartitionedEngine::checks_overflow() const {
+  return config().dtype == DType::fp16 ||
+         (config().dtype == DType::bf16 && config().check_grad_overflow);
+}
+
 bool PartitionedEngine::overflowed() {
-  const bool checks = config().dtype == DType::fp16 ||
-                      (config().dtype == DType::bf16 && config().check_grad_overflow);
-  if (!checks) return false;
+  if (!checks_overflow()) return false;
   return any_overflow(collectives(), [&](Tensor flag) { partition_.find_overflow(flag); });
 }
 

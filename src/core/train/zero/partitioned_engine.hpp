@@ -13,12 +13,13 @@
 
 namespace dstune {
 
-/// DeepSpeed's ZeRO-1/2 optimizer without offload. The sections of docs/deepspeed-step.md on it are
+/// DeepSpeed's ZeRO-1/2 optimizer. The sections of docs/deepspeed-step.md on it are
 /// "Memory of stages 1 and 2", "Buckets", "Averaging a bucket", "Passes over gradients" and "The
 /// update".
-class PartitionedEngine final : public EngineBase {
+class PartitionedEngine : public EngineBase {
  public:
-  explicit PartitionedEngine(const EngineContext& context);
+  explicit PartitionedEngine(const EngineContext& context)
+      : PartitionedEngine(context, Master::here) {}
 
   void begin_micro_step(bool boundary) override { boundary_ = boundary; }
   void fetch(std::size_t) override {}
@@ -29,8 +30,24 @@ class PartitionedEngine final : public EngineBase {
   std::vector<float> read_parameter(std::size_t tensor) override;
   void write_parameter(std::size_t tensor, std::span<const float> values) override;
 
+ protected:
+  using Master = PartitionedStates::Master;
+  /// @param master  elsewhere: whoever derives from this takes the averaged gradients of what this
+  ///        rank owns, and makes the steps
+  PartitionedEngine(const EngineContext& context, Master master);
+
+  const FlatLayouts& layouts() const { return layouts_; }
+  PartitionedStates& states() { return states_; }
+  /// Takes an averaged gradient that touches this rank's partition, on the current stream.
+  virtual void take_owned(GradientBucket::Entry& entry) { partition_.take(entry); }
+  /// Called when all gradients of a micro-step have been taken.
+  virtual void end_micro_step();
+  void drop_kept();
+  /// Whether a step looks for inf and NaN.
+  bool checks_overflow() const;
+
  private:
-  void take_gradient(std::size_t tensor, Buffer gradient) override;
+  void take_gradient(std::size_t tensor, Buffer gradient) final;
   bool is_stage_1() const { return config().stage == 1; }
   /// True in stage 1 if the sum over micro-steps has another type than the model
   /// (grad_accum_dtype).
@@ -40,11 +57,11 @@ class PartitionedEngine final : public EngineBase {
   void keep(std::size_t tensor, Buffer gradient);
   void reduce_kept(std::size_t tensor);
   void reduce_later(std::size_t tensor, Buffer gradient);
+  Buffer clone(Buffer gradient);
   void flush();
   void reduce_bucket(Stream stream);
   void leave(GradientBucket::Entry& entry);
   void wait_for_reduction();
-  void drop_kept();
   bool overflowed();
   Tensor find_clip_factor();
   void update(std::size_t group, Tensor factor);

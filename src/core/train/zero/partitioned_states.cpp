@@ -7,7 +7,8 @@
 namespace dstune {
 
 PartitionedStates::PartitionedStates(Device& device, Collectives& collectives, DType dtype,
-                                     FrozenParameters frozen, const FlatLayouts& layouts)
+                                     FrozenParameters frozen, const FlatLayouts& layouts,
+                                     Master master)
     : device_(device),
       collectives_(collectives),
       dtype_(dtype),
@@ -20,7 +21,10 @@ PartitionedStates::PartitionedStates(Device& device, Collectives& collectives, D
     state.flat = make_buffer(device, MemoryCategory::parameters, layout.padded(), dtype);
     const std::int64_t padding = layout.padded() - layout.numel();
     if (padding > 0) device.run(FillZero{state.flat.tensor(dtype).slice(layout.numel(), padding)});
-    state.master = make_buffer(device, MemoryCategory::optimizer, layout.partition(), DType::fp32);
+    if (master == Master::here) {
+      state.master =
+          make_buffer(device, MemoryCategory::optimizer, layout.partition(), DType::fp32);
+    }
     state.ranges = layout.owned_by(collectives.rank());
   }
 }

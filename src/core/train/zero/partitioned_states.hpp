@@ -19,17 +19,23 @@ namespace dstune {
 /// fp32 master and optimizer state (s is 4 bytes for each of state_tensors()).
 class PartitionedStates {
  public:
+  /// Whether the master and the optimizer's state are here, on the device.
+  enum class Master { here, elsewhere };
+
   /// Allocates parameters and master, uninitialised but for the padding, which is zero.
   /// @param frozen   the tensors that the layouts leave out
   /// @param layouts  must outlive this
   PartitionedStates(Device& device, Collectives& collectives, DType dtype, FrozenParameters frozen,
-                    const FlatLayouts& layouts);
+                    const FlatLayouts& layouts, Master master = Master::here);
 
   const FlatLayouts& layouts() const noexcept { return layouts_; }
   std::size_t groups() const noexcept { return layouts_.size(); }
   Tensor parameter(std::size_t tensor) const;
+  /// This rank's partition of the parameters of a group.
+  Tensor own_partition(std::size_t group) const;
   const FrozenParameters& frozen() const noexcept { return frozen_; }
 
+  // The functions below but gather() are about the master.
   /// Gives the master the values of the parameters; called after these were filled.
   void initialize_master();
   /// One update of this rank's partition of a group by its gradients (fp32); copies the new values
@@ -50,8 +56,6 @@ class PartitionedStates {
     OptimizerState optimizer;
     std::vector<OwnedRange> ranges;
   };
-
-  Tensor own_partition(std::size_t group) const;
 
   Device& device_;
   Collectives& collectives_;

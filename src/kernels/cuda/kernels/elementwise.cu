@@ -55,6 +55,11 @@ void CudaDevice::compute(const FillZero& op) {
 }
 
 void CudaDevice::compute(const FillConstant& op) {
+  if (op.out.dtype == DType::uint8) {
+    DSTUNE_CUDA_CHECK(
+        cudaMemsetAsync(op.out.data, static_cast<std::uint8_t>(op.value), op.out.size(), stream()));
+    return;
+  }
   with_type(op.out.dtype, [&]<class T>(std::type_identity<T>) {
     for_each_element(stream(), op.out.numel, Constant{static_cast<float>(op.value)},
                      Out<T>{elements<T>(op.out)});

@@ -55,12 +55,24 @@ TEST(Ledger, PassesWaitsAndTransfersAreSummed) {
   ledger.add_pass(MemoryPass::unscale, 2, 1);
   ledger.add_sync(HostSync::overflow, 0.5);
   ledger.add_sync(HostSync::overflow, 0.25);
-  ledger.add_transfer(Transfer::nvme_read, 3);
-  ledger.add_transfer(Transfer::nvme_read, 4);
+  const auto add = [&](Tier tier, Bytes bytes) {
+    ledger.add_transfer({.transfer = Transfer::nvme_read, .tier = tier, .bytes = bytes});
+  };
+  add(Tier::pinned, 3);
+  add(Tier::pageable, 8);
+  add(Tier::pinned, 4);
+  ledger.add_host_pass(MemoryPass::update, 16, 12, 0.5);
+  ledger.add_host_pass(MemoryPass::update, 16, 12, 0.25);
 
   EXPECT_EQ(ledger.passes(), (std::vector<PassLine>{{MemoryPass::unscale, 2, 10, 5}}));
   EXPECT_EQ(ledger.syncs(), (std::vector<SyncLine>{{HostSync::overflow, 2, 0.75}}));
-  EXPECT_EQ(ledger.transfers(), (std::vector<TransferLine>{{Transfer::nvme_read, 2, 7}}));
+  const TransferLine pinned{
+      .transfer = Transfer::nvme_read, .tier = Tier::pinned, .calls = 2, .bytes = 7};
+  const TransferLine pageable{
+      .transfer = Transfer::nvme_read, .tier = Tier::pageable, .calls = 1, .bytes = 8};
+  EXPECT_EQ(ledger.transfers(), (std::vector<TransferLine>{pinned, pageable}));
+  EXPECT_EQ(ledger.host_passes(),
+            (std::vector<HostPassLine>{{MemoryPass::update, 2, 32, 24, 0.75}}));
 }
 
 TEST(Ledger, HostEventsAreCountedWithTheTimeTheyStandFor) {
@@ -172,7 +184,8 @@ void work(Ledger& of) {
   of.add_host(HostEvent::gradient_hook, 0.5);
   of.add_idle(HostEvent::gradient_hook, 0.25);
   of.add_library_wait(0.125);
-  of.add_transfer(Transfer::device_to_host, 4);
+  of.add_host_pass(MemoryPass::unscale, 4, 4, 0.5);
+  of.add_transfer({.bytes = 4});
   of.add_sync(HostSync::norm, 0.25);
   of.add({.purpose = Purpose::gradients, .ranks = 4, .elements = 8, .bytes = 16, .pipelined = 1});
 }

@@ -157,7 +157,7 @@ TEST(IsDominated, LooksAtEverythingThatIsCounted) {
   Measured sync = dry(10);
   sync.ledger.add_sync(HostSync::norm, 0);
   Measured transfer = dry(10);
-  transfer.ledger.add_transfer(Transfer::device_to_host, 4);
+  transfer.ledger.add_transfer({.bytes = 4});
   Measured host = dry(10);
   host.ledger.add_host(HostEvent::gradient_hook, 0);
 

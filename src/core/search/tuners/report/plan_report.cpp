@@ -30,6 +30,7 @@ std::string cell(Bytes size, bool is_known) { return is_known ? format_bytes(siz
 struct MemoryColumns {
   bool in_flight = false;
   bool reserved = false;
+  bool host = false;
 };
 
 std::vector<Table::Column> stage_columns(const MemoryColumns& with) {
@@ -38,6 +39,7 @@ std::vector<Table::Column> stage_columns(const MemoryColumns& with) {
                                         {"temporaries"}, {"peak"}};
   if (with.in_flight) columns.push_back({"in flight"});
   if (with.reserved) columns.push_back({"reserved"});
+  if (with.host) columns.push_back({"host"});
   columns.push_back({"feasible", Table::Align::left});
   columns.push_back({"max micro-batch"});
   return columns;
@@ -47,8 +49,10 @@ std::string format_stages(const std::vector<StagePlan>& stages) {
   const MemoryColumns with{
       .in_flight = std::ranges::any_of(
           stages, [](const StagePlan& plan) { return plan.peak.in_flight() > 0; }),
-      .reserved = std::ranges::any_of(
-          stages, [](const StagePlan& plan) { return plan.peak.reserved > 0; })};
+      .reserved =
+          std::ranges::any_of(stages, [](const StagePlan& plan) { return plan.peak.reserved > 0; }),
+      .host = std::ranges::any_of(stages,
+                                  [](const StagePlan& plan) { return plan.peak_host.held > 0; })};
   Table table(stage_columns(with));
   std::string remarks;
   for (const auto& plan : stages) {
@@ -58,12 +62,23 @@ std::string format_stages(const std::vector<StagePlan>& stages) {
     row.push_back(cell(plan.peak.allocated, is_known));
     if (with.in_flight) row.push_back(cell(plan.peak.in_flight(), is_known));
     if (with.reserved) row.push_back(cell(plan.peak.reserved, is_known));
+    if (with.host) row.push_back(cell(plan.peak_host.held, is_known));
     row.emplace_back(plan.feasible ? "yes" : "no");
     row.push_back(plan.feasible ? std::to_string(plan.max_micro_batch) : "-");
     table.add_row(std::move(row));
     if (!plan.unsupported.empty()) {
       remarks += concat("stage ", plan.stage, " cannot run: ", plan.unsupported, '\n');
+    } else if (!plan.fits_on_host) {
+      remarks +=
+          concat("stage ", plan.stage, " does not fit into the host's memory: a rank needs ",
+                 format_bytes(plan.peak_host.held),
+                 " (pinned: ", format_bytes(plan.peak_host.at_peak.pinned), " as asked for)\n");
     }
+  }
+  if (with.host) {
+    remarks +=
+        "Host is what a rank's tensors take of its host's memory: what is pinned is rounded up to "
+        "a power of two for each tensor, as PyTorch does by default.\n";
   }
   if (with.in_flight) {
     remarks +=
@@ -123,6 +138,10 @@ json::object stage_to_json(const StagePlan& plan) {
   object["peak_memory_bytes"] = plan.peak.allocated;
   object["peak_active_bytes"] = plan.peak.active;
   object["peak_reserved_bytes"] = plan.peak.reserved;
+  if (plan.peak_host.held > 0) {
+    object["peak_host_memory_bytes"] = plan.peak_host.held;
+    object["fits_on_host"] = plan.fits_on_host;
+  }
   if (!plan.unsupported.empty()) object["unsupported"] = plan.unsupported;
   return object;
 }
@@ -158,6 +177,16 @@ std::string limit_text(const TuningConfig& config, const Machine& machine) {
   return concat(
       format_bytes(limit), " per rank",
       machine.memory_limit_origin.empty() ? "" : concat(": ", limit_origin(config, machine)));
+}
+
+std::string host_limit_line(const TuningConfig& config) {
+  const RunSettings& settings = config.settings;
+  if (settings.is_one_memory()) return "";
+  return concat("host memory   ",
+                settings.host_memory_limit == kNoLimit
+                    ? "not known: dstune.host_memory_limit sets what a node has"
+                    : concat(format_bytes(settings.host_memory_limit), " per rank"),
+                "\n");
 }
 
 StageFunnel sum(const std::vector<StageFunnel>& stages) {
@@ -224,8 +253,8 @@ std::string format_plan_table(const TuningConfig& config, const Machine& machine
       settings.loss == LossSettings{} ? ""
                                       : concat("loss          ", describe(settings.loss), "\n"),
       checkpointing_line(config), "ranks         ", machine.group_size, " per experiment\n",
-      "memory limit  ", limit_text(config, machine), "\n", "activations   ",
-      format_bytes(info.activation_bytes_per_micro_batch),
+      "memory limit  ", limit_text(config, machine), "\n", host_limit_line(config),
+      "activations   ", format_bytes(info.activation_bytes_per_micro_batch),
       " per rank and sample of the micro-batch, sequence length ", settings.sequence_length,
       settings.lengths.varies() ? concat(", the longest: ", describe(settings.lengths)) : "",
       "\n\nMemory per rank at micro-batch 1: the peak of each category, and of all\n\n",
@@ -260,6 +289,9 @@ std::string format_plan_json(const TuningConfig& config, const Machine& machine,
     if (!machine.memory_limit_origin.empty()) {
       plan["memory_limit_origin"] = limit_origin(config, machine);
     }
+  }
+  if (!config.settings.is_one_memory() && config.settings.host_memory_limit != kNoLimit) {
+    plan["host_memory_limit_bytes"] = config.settings.host_memory_limit;
   }
   plan["memory_beside_plan_bytes"] =
       sum_of(memory_beside_plan(config.settings, machine.group_size));

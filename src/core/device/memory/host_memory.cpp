@@ -1,0 +1,45 @@
+#include "core/device/memory/host_memory.hpp"
+
+#include <bit>
+
+namespace dstune {
+
+Bytes PinnedModel::block_size(Bytes size) noexcept { return std::bit_ceil(size); }
+
+Bytes PinnedModel::needs(Bytes size) const {
+  const Bytes block = block_size(size);
+  const auto cached = cached_.find(block);
+  return cached == cached_.end() || cached->second == 0 ? block : 0;
+}
+
+void PinnedModel::take(Bytes size) {
+  const Bytes fresh = needs(size);
+  held_ += fresh;
+  if (fresh == 0) --cached_[block_size(size)];
+}
+
+void PinnedModel::give_back(Bytes size) { ++cached_[block_size(size)]; }
+
+void HostMemory::take(Tier tier, MemoryCategory category, Bytes size) {
+  const bool is_pinned = tier == Tier::pinned;
+  const Bytes wanted = is_pinned ? pinned_.needs(size) : size;
+  if (wanted > limit_ || held() > limit_ - wanted) {
+    throw OutOfMemoryError(category, wanted, held(), limit_, 0, "", tier);
+  }
+  if (is_pinned) pinned_.take(size);
+  use_.at(tier) += size;
+  peak_.held = std::max(peak_.held, held());
+  if (use_.total() > peak_.at_peak.total()) peak_.at_peak = use_;
+}
+
+void HostMemory::give_back(Tier tier, Bytes size) noexcept {
+  if (tier == Tier::pinned) pinned_.give_back(size);
+  use_.at(tier) -= size;
+}
+
+void HostMemory::begin_anew() noexcept {
+  pinned_ = {};
+  peak_ = {};
+}
+
+}  // namespace dstune

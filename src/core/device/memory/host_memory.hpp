@@ -1,0 +1,78 @@
+// Counts and limits the bytes that one rank's tensors have in its host's memory.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+
+#include "core/base/units.hpp"
+#include "core/device/memory/memory_budget.hpp"
+#include "core/device/memory/tier.hpp"
+
+namespace dstune {
+
+/// Pinned memory as PyTorch's allocator holds it (ATen/core/CachingHostAllocator.h of torch 2.15,
+/// with its defaults): a request is rounded up to a power of two, and gets a block of exactly that
+/// size that was given back before, or a new one. Nothing is ever given back to the system.
+class PinnedModel {
+ public:
+  /// The block that holds a request of `size` bytes.
+  static Bytes block_size(Bytes size) noexcept;
+
+  /// The bytes that a request takes of the system: none where a block waits for it.
+  Bytes needs(Bytes size) const;
+  void take(Bytes size);
+  void give_back(Bytes size);
+
+  Bytes held() const noexcept { return held_; }  ///< in use and cached
+
+ private:
+  std::map<Bytes, std::uint64_t> cached_;  ///< blocks by size
+  Bytes held_ = 0;
+};
+
+/// Bytes of the host's memory that were asked for.
+struct HostUse {
+  Bytes pinned = 0;
+  Bytes pageable = 0;
+
+  Bytes& at(Tier tier) { return tier == Tier::pinned ? pinned : pageable; }
+  Bytes total() const { return pinned + pageable; }
+  bool operator==(const HostUse&) const = default;
+};
+
+/// The highest uses since construction or begin_anew().
+struct PeakHostMemory {
+  HostUse at_peak;  ///< the uses of the first moment with the largest sum of both
+  /// The largest sum of what is pageable and of the blocks of pinned memory (PinnedModel): what the
+  /// system must give.
+  Bytes held = 0;
+
+  bool operator==(const PeakHostMemory&) const = default;
+};
+
+class HostMemory {
+ public:
+  /// The host's memory is not limited before limit_to().
+  /// @param limit  bytes that may be held; see PeakHostMemory::held
+  void limit_to(Bytes limit) noexcept { limit_ = limit; }
+  Bytes limit() const noexcept { return limit_; }
+
+  /// @throws OutOfMemoryError  if the limit has no room; then nothing changed
+  void take(Tier tier, MemoryCategory category, Bytes size);
+  void give_back(Tier tier, Bytes size) noexcept;
+  /// Forgets the peak and the cache. Nothing may be in use.
+  void begin_anew() noexcept;
+
+  const HostUse& use() const noexcept { return use_; }
+  Bytes held() const noexcept { return pinned_.held() + use_.pageable; }
+  const PeakHostMemory& peak() const noexcept { return peak_; }
+
+ private:
+  Bytes limit_ = kNoLimit;
+  PinnedModel pinned_;
+  HostUse use_;
+  PeakHostMemory peak_;
+};
+
+}  // namespace dstune
