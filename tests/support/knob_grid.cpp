@@ -81,9 +81,12 @@ std::vector<const char*> knobs_of(const Split& split) {
   if (split.stage == 0) return knobs;
   knobs.insert(knobs.end(), {R"({"overlap_comm": true, "reduce_scatter": false})",
                              R"({"reduce_bucket_size": 1, "sub_group_size": 1})"});
-  if (split.stage < 3) {
-    knobs.insert(knobs.end(), {R"({"offload_optimizer": {"device": "cpu"}})",
-                               R"({"offload_optimizer": {"device": "nvme", "nvme_path": "/tmp",
+  knobs.emplace_back(R"({"offload_optimizer": {"device": "cpu"}})");
+  if (split.stage == 3) {
+    knobs.emplace_back(R"({"offload_optimizer": {"device": "cpu", "pin_memory": false},
+                           "overlap_comm": false, "sub_group_size": 1})");
+  } else {
+    knobs.insert(knobs.end(), {R"({"offload_optimizer": {"device": "nvme", "nvme_path": "/tmp",
                                    "pin_memory": false}, "overlap_comm": true})"});
   }
   if (split.ranks == 1 || split.ranks == 4) return knobs;

@@ -64,19 +64,25 @@ bool has_cpu_optimizer(const OptimizerConfig& optimizer) {
   return is<AdagradSettings>(optimizer) || is<LionSettings>(optimizer);
 }
 
-// What of an offloaded optimizer in stages 1 and 2 is another step than the one that is modelled,
-// or an error of DeepSpeed's.
+// What of an offloaded optimizer is another step than the one that is modelled, or an error of
+// DeepSpeed's. Below stage 3 "nvme" is the same as "cpu".
 void find_unsupported_offload(const json::object& offload, StepConfig& config) {
   const auto add = [&](bool asked_for, std::string_view what) {
     if (asked_for)
       config.unsupported.push_back(concat("zero_optimization.offload_optimizer", what));
   };
+  const bool is_stage_3 = config.stage == 3;
   double ratio = 1;
   read(offload, "ratio", ratio);
-  add(ratio < 1, ".ratio below stage 3, which DeepSpeed refuses");
+  add(ratio < 1 && !is_stage_3, ".ratio below stage 3, which DeepSpeed refuses");
+  add(ratio < 1 && is_stage_3, ".ratio below 1: sub-groups that stay on the device");
+  add(is_stage_3 && read_text(offload, "device", "none") == "nvme", ".device: nvme in stage 3");
   add(is_on(offload, "super_offload"), ".super_offload");
   add(!has_cpu_optimizer(config.optimizer), " with an optimizer that has no CPU kernel");
   add(config.accumulation_dtype() != config.dtype, " with data_types.grad_accum_dtype");
+  add(is_stage_3 && config.quantized_gradients, " with zero_quantized_gradients");
+  add(is_stage_3 && config.mics_shard_size > 0, " with mics_shard_size");
+  add(is_stage_3 && config.hpz_partition_size > 1, " with zero_hpz_partition_size");
   add(config.behaviour.has_other_offload, " before DeepSpeed 0.19.8");
 }
 
@@ -91,14 +97,13 @@ void find_unsupported_zero(const json::object& zero, StepConfig& config) {
     add(read_text(section(zero, key), "device", "none") != "none", key);
     add(is_on(zero, old_key), old_key);
   };
-  if (config.stage == 1 || config.stage == 2) {
-    add(is_on(zero, "cpu_offload"), "cpu_offload");
-    if (config.offload_optimizer)
-      find_unsupported_offload(section(zero, "offload_optimizer"), config);
-  } else {
+  if (config.stage == 0) {
     add_offload("offload_optimizer", "cpu_offload");
+    return;
   }
-  if (config.stage == 0) return;
+  add(is_on(zero, "cpu_offload"), "cpu_offload");
+  if (config.offload_optimizer)
+    find_unsupported_offload(section(zero, "offload_optimizer"), config);
   if (config.stage == 3) add_offload("offload_param", "cpu_offload_param");
   add(find(zero, "zenflow") != nullptr, "zenflow");
   bool has_norm = true;

@@ -76,13 +76,14 @@ constexpr std::size_t kTransfers = 4;
 
 /// What is copied between device and host.
 enum class TransferPurpose {
-  scalar,        ///< a norm, a flag, a loss
-  gradient,      ///< averaged gradients of this rank's partition, in fp32, for the update
-  gradient_sum,  ///< sums of gradients over micro-steps, on the way to the host and back
-  update,        ///< updated parameters, on the way back
+  scalar,          ///< a norm, a flag, a loss
+  gradient,        ///< averaged gradients of this rank's partition, in fp32, for the update
+  gradient_sum,    ///< sums of gradients over micro-steps, on the way to the host and back
+  update,          ///< updated parameters, on the way back
+  gradient_shard,  ///< stage 3: a rank's averaged gradients and their sums, both ways
 };
 
-constexpr std::size_t kTransferPurposes = 4;
+constexpr std::size_t kTransferPurposes = 5;
 
 std::string_view name_of(Purpose purpose);
 std::string_view name_of(MemoryPass pass);

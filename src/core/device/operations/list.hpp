@@ -110,6 +110,7 @@
   X(Copy)                         \
   X(Cast)                         \
   X(Scale)                        \
+  X(FindInfOrNan)                 \
   X(Adam)                         \
   X(Lion)                         \
   X(Adagrad)

@@ -9,7 +9,9 @@ namespace dstune {
 namespace {
 
 // The type in which DeepSpeed adds up squares over the ranks.
-DType norm_dtype(const StepConfig& config) { return config.stage == 3 ? DType::fp64 : DType::fp32; }
+DType norm_dtype(const StepConfig& config) {
+  return config.stage == 3 && !config.offload_optimizer ? DType::fp64 : DType::fp32;
+}
 
 }  // namespace
 

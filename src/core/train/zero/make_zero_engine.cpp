@@ -1,5 +1,6 @@
 #include "core/train/zero/bf16_engine.hpp"
 #include "core/train/zero/offload/offloaded_engine.hpp"
+#include "core/train/zero/offload/offloaded_sharded_engine.hpp"
 #include "core/train/zero/partitioned_engine.hpp"
 #include "core/train/zero/replicated_engine.hpp"
 #include "core/train/zero/sharded_engine.hpp"
@@ -11,6 +12,9 @@ std::unique_ptr<ZeroEngine> make_zero_engine(const StepConfig& config,
                                              const ModelParameters& parameters, Device& device,
                                              Collectives& collectives, std::uint64_t seed) {
   const EngineContext context{config, &parameters, &device, &collectives, seed};
+  if (config.stage == 3 && config.offload_optimizer) {
+    return std::make_unique<OffloadedShardedEngine>(context);
+  }
   if (config.stage == 3) return std::make_unique<ShardedEngine>(context);
   if (config.offload_optimizer) return std::make_unique<OffloadedEngine>(context);
   if (config.uses_bf16_optimizer()) return std::make_unique<Bf16Engine>(context);

@@ -28,13 +28,15 @@ GatheredParameters::Setup gather_setup(const StepConfig& config, const ShardGrou
 
 }  // namespace
 
-ShardedEngine::ShardedEngine(const EngineContext& context)
+ShardedEngine::ShardedEngine(const EngineContext& context, States states)
     : EngineBase(context, LossScaler::Kind::zero),
       shard_groups_(config(), collectives()),
       layout_(groups(), parameters(), shard_groups_.shards().size(), config().sub_group_size),
-      states_(layout_.sub_groups().size()),
-      gradients_(config(), device(), shard_groups_.shards(), shard_groups_.replicas(), layout_,
-                 config().overlap_comm ? Stream::reduction : Stream::compute),
+      kept_(states == States::elsewhere
+                ? nullptr
+                : std::make_unique<DeviceGradientShards>(config(), device(),
+                                                         shard_groups_.replicas(), layout_)),
+      gradients_(config(), device(), shard_groups_.shards(), layout_, reductions()),
       quantized_(QuantizedGradients::make(config(), device(), collectives(), parameters())),
       coordinator_(make_parameter_coordinator(config(), parameters())),
       gathered_(device(), shard_groups_.shards(), layout_, gather_setup(config(), shard_groups_)),
@@ -48,8 +50,7 @@ ShardedEngine::ShardedEngine(const EngineContext& context)
     fill_initial(device(), parameters(), tensor, shards().rank() * layout_.shard(tensor), seed(),
                  part(shards_, dtype, tensor).slice(0, count));
   }
-  master_ = make_buffer(device(), MemoryCategory::optimizer, layout_.numel(), DType::fp32);
-  device().run(Cast{shards_.tensor(dtype).slice(0, layout_.numel()), master_.tensor(DType::fp32)});
+  if (kept_ != nullptr) begin_states();
   gathered_.use(shards_.tensor(dtype));
   gradients_.quantize_with(quantized_.get());
   for (const std::size_t leaf : find_leaf_modules(config(), parameters())) {
@@ -57,6 +58,13 @@ ShardedEngine::ShardedEngine(const EngineContext& context)
       leaf_of_[inner] = leaf;
     }
   }
+}
+
+void ShardedEngine::begin_states() {
+  gradients_.bring_to(*kept_);
+  states_.resize(layout_.sub_groups().size());
+  master_ = make_buffer(device(), MemoryCategory::optimizer, layout_.numel(), DType::fp32);
+  device().run(Cast{parameters_of_rank(), master_.tensor(DType::fp32)});
 }
 
 Tensor ShardedEngine::part(const Buffer& buffer, DType dtype, std::size_t tensor) const {
@@ -142,12 +150,16 @@ StepResult ShardedEngine::step() {
   micro_step_ = -1;
   gathered_.release(coordinator_.release_all());
   if (config().dtype == DType::fp16 && overflowed()) return finish(true);
+  update();
+  gather_persistent();
+  return finish(false);
+}
+
+void ShardedEngine::update() {
   start_norm();
   for (const SubGroup& group : layout_.sub_groups()) add_norm_of(group);
   const Tensor factor = clip_factor();
   for (std::size_t i = 0; i < layout_.sub_groups().size(); ++i) update(i, factor);
-  gather_persistent();
-  return finish(false);
 }
 
 void ShardedEngine::gather_persistent() {
@@ -160,15 +172,15 @@ void ShardedEngine::gather_persistent() {
 }
 
 bool ShardedEngine::overflowed() {
-  return any_overflow(
-      shards(), [&](Tensor flag) { find_overflow_in_shard(device(), gradients_.shards(), flag); });
+  return any_overflow(shards(),
+                      [&](Tensor flag) { find_overflow_in_shard(device(), kept_->all(), flag); });
 }
 
 void ShardedEngine::add_norm_of(const SubGroup& group) {
   add_squares_of(shards(), [&](Tensor sum) {
     for (const std::size_t tensor : group.tensors) {
       device().host_event(HostEvent::optimizer_tensor);
-      add_squares_in_double(device(), gradients_.shard(tensor), sum);
+      add_squares_in_double(device(), kept_->shard(tensor), sum);
     }
   });
 }
@@ -179,7 +191,7 @@ void ShardedEngine::update(std::size_t index, Tensor factor) {
   Buffer gradients = temporary(group.numel, accumulated);
   for (const std::size_t tensor : group.tensors) {
     device().run(MemoryPass::master_gradient,
-                 Copy{gradients_.shard(tensor),
+                 Copy{kept_->shard(tensor),
                       gradients.tensor(accumulated)
                           .slice(layout_.offset(tensor) - group.offset, layout_.shard(tensor))});
   }
@@ -193,8 +205,7 @@ void ShardedEngine::update(std::size_t index, Tensor factor) {
   const Tensor master = master_.tensor(DType::fp32).slice(group.offset, group.numel);
   device().run(MemoryPass::unscale, ScaleBy{gradient, factor});
   states_[index].update(device(), next_update(group.weight_decay), gradient, master);
-  device().run(MemoryPass::master_cast,
-               Cast{master, shards_.tensor(config().dtype).slice(group.offset, group.numel)});
+  device().run(MemoryPass::master_cast, Cast{master, parameters_of(group)});
 }
 
 std::vector<float> ShardedEngine::read_parameter(std::size_t tensor) {
@@ -203,7 +214,7 @@ std::vector<float> ShardedEngine::read_parameter(std::size_t tensor) {
     if (count == 0) return;
     const Tensor own = all.slice(shards().rank() * layout_.shard(tensor), count);
     if (is_trainable(tensor)) {
-      device().run(Copy{part(master_, DType::fp32, tensor).slice(0, count), own});
+      read_master(tensor, own);
     } else {
       device().run(Cast{part(shards_, config().dtype, tensor).slice(0, count), own});
     }
@@ -216,8 +227,16 @@ void ShardedEngine::write_parameter(std::size_t tensor, std::span<const float> v
   const auto own = values.subspan(static_cast<std::size_t>(shards().rank() * layout_.shard(tensor)),
                                   static_cast<std::size_t>(count));
   device().write(own, part(shards_, config().dtype, tensor).slice(0, count));
-  if (!is_trainable(tensor)) return;
-  device().write(own, part(master_, DType::fp32, tensor).slice(0, count));
+  if (is_trainable(tensor)) write_master(tensor, own);
+}
+
+void ShardedEngine::read_master(std::size_t tensor, Tensor own) {
+  device().run(Copy{part(master_, DType::fp32, tensor).slice(0, own.numel), own});
+}
+
+void ShardedEngine::write_master(std::size_t tensor, std::span<const float> own) {
+  device().write(
+      own, part(master_, DType::fp32, tensor).slice(0, static_cast<std::int64_t>(own.size())));
 }
 
 }  // namespace dstune

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/train/zero/engine_base.hpp"
@@ -17,12 +18,12 @@
 
 namespace dstune {
 
-/// DeepSpeed's ZeRO-3 optimizer without offload; parameters are gathered and released module by
-/// module. The sections of docs/deepspeed-step.md about it are "Memory of stage 3", "Gathers of
-/// stage 3", "Reductions of stage 3", "Passes over gradients" and "The update".
-class ShardedEngine final : public EngineBase {
+/// DeepSpeed's ZeRO-3 optimizer; parameters are gathered and released module by module. The
+/// sections of docs/deepspeed-step.md about it are "Memory of stage 3", "Gathers of stage 3",
+/// "Reductions of stage 3", "Passes over gradients" and "The update".
+class ShardedEngine : public EngineBase {
  public:
-  explicit ShardedEngine(const EngineContext& context);
+  explicit ShardedEngine(const EngineContext& context) : ShardedEngine(context, States::here) {}
 
   void begin_micro_step(bool boundary) override;
   void fetch(std::size_t module) override;
@@ -36,25 +37,55 @@ class ShardedEngine final : public EngineBase {
   std::vector<float> read_parameter(std::size_t tensor) override;
   void write_parameter(std::size_t tensor, std::span<const float> values) override;
 
- private:
-  void take_gradient(std::size_t tensor, Buffer gradient) override;
-  /// This rank's shard of a tensor, in a buffer that layout_ lays out.
-  Tensor part(const Buffer& buffer, DType dtype, std::size_t tensor) const;
+ protected:
+  /// Where gradients, master weights and optimizer state live.
+  enum class States { here, elsewhere };
+  /// @param states  elsewhere: whoever derives from this has them, says with bring_to() who takes
+  ///        gradients, and overrides the functions below
+  ShardedEngine(const EngineContext& context, States states);
+
+  void bring_to(GradientShards& shards) { gradients_.bring_to(shards); }
+  /// Whether the gradients of any rank have inf or NaN.
+  virtual bool overflowed();
+  /// Finds the norm, and makes the optimizer's step.
+  virtual void update();
+  /// Copies the master values of what this rank has of `tensor`, without padding, to `own`, which
+  /// is fp32 and on the device; or gives them those of `own`. No part of a step.
+  virtual void read_master(std::size_t tensor, Tensor own);
+  virtual void write_master(std::size_t tensor, std::span<const float> own);
+
+  const ShardLayout& layout() const { return layout_; }
   /// The collectives of the ranks that share one copy of the model.
   Collectives& shards() const { return shard_groups_.shards(); }
+  /// This rank's shards of what is trained, and those of a sub-group, in the model dtype.
+  Tensor parameters_of_rank() const {
+    return shards_.tensor(config().dtype).slice(0, layout_.numel());
+  }
+  Tensor parameters_of(const SubGroup& group) const {
+    return parameters_of_rank().slice(group.offset, group.numel);
+  }
+  /// The stream of the reductions.
+  Stream reductions() const { return config().overlap_comm ? Stream::reduction : Stream::compute; }
+
+ private:
+  void take_gradient(std::size_t tensor, Buffer gradient) final;
+  /// This rank's shard of a tensor, in a buffer that layout_ lays out.
+  Tensor part(const Buffer& buffer, DType dtype, std::size_t tensor) const;
+  void begin_states();
   bool has_hooks(std::size_t module) const;
   void fetch(std::size_t module, ParameterCoordinator::Pass pass);
   void release(std::size_t module, ParameterCoordinator::Pass pass);
   void note_live() const;
   void reduce_leaf();
   void gather_persistent();
-  bool overflowed();
   void add_norm_of(const SubGroup& group);
   void update(std::size_t index, Tensor factor);
 
   ShardGroups shard_groups_;
   ShardLayout layout_;
-  Buffer shards_;                       // model dtype
+  Buffer shards_;  // model dtype
+  // None of the next three if they are elsewhere.
+  std::unique_ptr<DeviceGradientShards> kept_;
   Buffer master_;                       // fp32, of the tensors that are trained
   std::vector<OptimizerState> states_;  // by sub-group
   ShardedGradients gradients_;

@@ -9,17 +9,13 @@
 namespace dstune {
 
 ShardedGradients::ShardedGradients(const StepConfig& config, Device& device,
-                                   Collectives& collectives, Collectives* replicas,
-                                   const ShardLayout& layout, Stream stream)
+                                   Collectives& collectives, const ShardLayout& layout,
+                                   Stream stream)
     : config_(config),
       device_(device),
       collectives_(collectives),
-      replicas_(replicas),
       layout_(layout),
       stream_(stream) {
-  shards_ =
-      make_buffer(device, MemoryCategory::gradients, layout.numel(), config.accumulation_dtype());
-  device.run(FillZero{shards()});
   if (config.contiguous_gradients && capacity() > 0) {
     bucket_ = make_buffer(device, MemoryCategory::buckets, capacity(), config.message_dtype());
   }
@@ -56,23 +52,11 @@ void ShardedGradients::flush() {
   } else {
     scatter();
   }
-  if (replicas_ != nullptr && is_last_) average_over_replicas();
+  shards_->end_flush();
   entries_.clear();
   fill_ = 0;
   reduced_ = device_.record(stream_);
   in_flight_limit_.add(reduced_);
-}
-
-void ShardedGradients::average_over_replicas() {
-  CoalescedCalls one_launch(*replicas_);
-  for (const Entry& entry : entries_) {
-    const std::int64_t count = layout_.filled(entry.tensor, collectives_.rank());
-    if (count == 0) continue;
-    const Tensor own = shard(entry.tensor).slice(0, count);
-    device_.run(MemoryPass::average, Scale{own, 1.0 / replicas_->size()});
-    replicas_->all_reduce(own, ReduceOp::sum, Purpose::gradients);
-  }
-  device_.await(one_launch.end());
 }
 
 void ShardedGradients::scatter() {
@@ -217,20 +201,7 @@ void ShardedGradients::take_slices(Tensor whole) {
 }
 
 void ShardedGradients::take(std::size_t tensor, Tensor averaged) {
-  if (averaged.numel == 0) return;
-  const Tensor kept = shard(tensor).slice(0, averaged.numel);
-  const bool same = kept.dtype == averaged.dtype;
-  if (is_first_ && same) {
-    device_.run(MemoryPass::partition_copy, Copy{averaged, kept});
-  } else if (is_first_) {
-    device_.run(MemoryPass::partition_copy, Cast{averaged, kept});
-  } else if (same) {
-    device_.run(MemoryPass::accumulate, Add{kept, averaged});
-  } else {
-    const Buffer cast = temporary(averaged.numel, kept.dtype);
-    device_.run(MemoryPass::accumulate, Cast{averaged, cast.tensor(kept.dtype)});
-    device_.run(MemoryPass::accumulate, Add{kept, cast.tensor(kept.dtype)});
-  }
+  if (averaged.numel > 0) shards_->take(tensor, averaged);
 }
 
 }  // namespace dstune

@@ -11,6 +11,7 @@
 #include "core/device/in_flight_limit.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/train/zero/layout/shard_layout.hpp"
+#include "core/train/zero/reduction/gradient_shards.hpp"
 #include "core/train/zero/reduction/quantized_gradients.hpp"
 
 namespace dstune {
@@ -27,24 +28,17 @@ namespace dstune {
 ///
 /// After quantize_with() a reduce-scatter becomes one average per tensor, in their order, which is
 /// quantised or the same reduce-scatter of one tensor (docs/decisions/quantisation.md).
-///
-/// MiCS: in the last micro-step each flush is followed by the average of its shards, as they are
-/// summed up, over the replicas: one all-reduce per tensor (DeepSpeed coalesces them in one call).
-///
-/// The shards always live in one buffer of the accumulation dtype, category gradients.
 class ShardedGradients {
  public:
-  /// @param replicas  the ranks that have the same shards; null: there are none
-  /// @param stream    the stream of the reductions
+  /// @param stream  the stream of the reductions
   ShardedGradients(const StepConfig& config, Device& device, Collectives& collectives,
-                   Collectives* replicas, const ShardLayout& layout, Stream stream);
+                   const ShardLayout& layout, Stream stream);
 
-  /// @param first  of the micro-steps of a step: its gradients overwrite the shards, later ones are
-  /// added
-  void begin_micro_step(bool first, bool last) {
-    is_first_ = first;
-    is_last_ = last;
-  }
+  /// Says who takes this rank's parts of the averages, before the first of them.
+  /// @param shards  must outlive this object
+  void bring_to(GradientShards& shards) { shards_ = &shards; }
+  /// @param first  of the micro-steps of a step
+  void begin_micro_step(bool first, bool last) { shards_->begin_micro_step(first, last); }
   /// @param quantized  null: no gradient is quantised; must outlive this object
   void quantize_with(const QuantizedGradients* quantized) { quantized_ = quantized; }
   /// Takes the gradient of `tensor`, in the model dtype.
@@ -53,12 +47,6 @@ class ShardedGradients {
   void flush();
   /// The end of the last flush.
   const Event& reduced() const { return reduced_; }
-
-  /// All of this rank's shards, and the shard of one tensor, in the accumulation dtype.
-  Tensor shards() const { return shards_.tensor(config_.accumulation_dtype()); }
-  Tensor shard(std::size_t tensor) const {
-    return shards().slice(layout_.offset(tensor), layout_.shard(tensor));
-  }
 
  private:
   struct Entry {
@@ -89,23 +77,19 @@ class ShardedGradients {
   void take_parts(std::vector<Tensor> parts);
   void take_slices(Tensor whole);
   void take(std::size_t tensor, Tensor averaged);
-  void average_over_replicas();
 
   const StepConfig& config_;
   Device& device_;
   Collectives& collectives_;
-  Collectives* replicas_;
   const ShardLayout& layout_;
   Stream stream_;
+  GradientShards* shards_ = nullptr;
   const QuantizedGradients* quantized_ = nullptr;
   Buffer bucket_;  // communication dtype
-  Buffer shards_;
   std::vector<Entry> entries_;
   std::int64_t fill_ = 0;
   InFlightLimit in_flight_limit_;
   Event reduced_;
-  bool is_first_ = true;
-  bool is_last_ = true;
 };
 
 }  // namespace dstune

@@ -1,0 +1,67 @@
+// Stage 3: master weights, gradients and optimizer state in the host's memory, by sub-group.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/device/device.hpp"
+#include "core/experiment/step_config.hpp"
+#include "core/train/zero/layout/shard_layout.hpp"
+#include "core/train/zero/optimizer_state.hpp"
+
+namespace dstune {
+
+/// What stage 3 steps on the host if it offloads the optimizer. For a sub-group of s elements per
+/// rank: the fp32 master, 4 s, which is never pinned; fp32 gradients, 4 s, which are pinned if the
+/// configuration says so; and the optimizer's state, which is not. All of them include padding.
+class HostSubGroups {
+ public:
+  /// Allocates all but the optimizer's state, which comes with the first update.
+  /// @param layout      must outlive this
+  /// @param parameters  the shards of what is trained, on the device and in the model dtype: the
+  ///        first values
+  HostSubGroups(Device& device, const StepConfig& config, const ShardLayout& layout,
+                Tensor parameters);
+
+  /// Where the fp32 gradient of a trained tensor's shard belongs.
+  Tensor gradient(std::size_t tensor) const;
+  Tier tier_of_gradients() const noexcept { return tier_; }
+
+  /// One update of a sub-group on the host, whose new values are in `parameters` afterwards.
+  /// @param factor      the gradients are multiplied by it first
+  /// @param parameters  the sub-group's shards on the device
+  void update(std::size_t index, const NextUpdate& next, double factor, Tensor parameters);
+
+  /// Copies the first master values of a shard to `own`, which is fp32 and on the device; or the
+  /// other way. No part of a step.
+  void read_master(std::size_t tensor, Tensor own) const;
+  void write_master(std::size_t tensor, Tensor own) const;
+
+ private:
+  struct Group {
+    Buffer master;
+    Buffer gradients;
+    OptimizerState optimizer{Tier::pageable};
+  };
+
+  void begin_masters(Tensor parameters);
+  void begin_gradients(bool pins);
+  Buffer on_host(MemoryCategory category, std::int64_t count, DType dtype) const {
+    return make_buffer(device_, category, count, dtype, Tier::pageable);
+  }
+  /// A tensor's shard in a buffer of its sub-group.
+  Tensor part(const Buffer& buffer, std::size_t tensor) const;
+  const Group& group_of(std::size_t tensor) const { return groups_[place_of_[tensor]]; }
+  void bring(Tensor master, Tensor parameters) const;
+
+  Device& device_;
+  const ShardLayout& layout_;
+  DType dtype_;
+  Tier tier_;
+  std::vector<Group> groups_;
+  std::vector<std::size_t> place_of_;  // the sub-group, by tensor
+};
+
+}  // namespace dstune
