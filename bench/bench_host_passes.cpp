@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -18,6 +19,7 @@
 #include <functional>
 #include <iostream>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,12 +57,17 @@ std::int64_t elements_beyond_caches() {
   return static_cast<std::int64_t>(size / sizeof(float));
 }
 
+struct AlignedDelete {
+  void operator()(float* array) const { ::operator delete[](array, kAlignment); }
+  static constexpr std::align_val_t kAlignment{64};  // torch's, and a cache line
+};
+
 /// Four arrays in host memory, in which no pass makes a number denormal or infinite.
 class Arrays {
  public:
   Arrays(host::Threads& threads, std::int64_t count) : count_(count) {
     for (auto& array : arrays_) {
-      array.reset(new float[static_cast<std::size_t>(count)]);
+      array.reset(new (AlignedDelete::kAlignment) float[static_cast<std::size_t>(count)]);
       compute(threads, FillConstant{{array.get(), count, DType::fp32}, 0.01});
     }
   }
@@ -89,7 +96,7 @@ class Arrays {
 
  private:
   std::int64_t count_;
-  std::unique_ptr<float[]> arrays_[4];
+  std::unique_ptr<float[], AlignedDelete> arrays_[4];
 };
 
 Seconds time_of(const std::function<void()>& run) {
