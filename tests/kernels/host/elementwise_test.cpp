@@ -126,11 +126,13 @@ void expect_cast(std::vector<From> in) {
 }
 
 TEST(HostElementwiseTest, CastRoundsOnceForEveryTeamAndInstructionSet) {
+  for (const std::int64_t count : kCounts) {
+    expect_cast<float, BFloat16>(numbers(count, -3, 3, 1));
+    expect_cast<float, Float16>(numbers(count, -3, 3, 1));
+  }
   for_types([]<class From>(std::type_identity<From>) {
     for_types([]<class To>(std::type_identity<To>) {
-      for (const std::int64_t count : kCounts) {
-        expect_cast<From, To>(as_type<From>(numbers(count, -3, 3, 1)));
-      }
+      expect_cast<From, To>(as_type<From>(numbers(10007, -3, 3, 1)));
     });
   });
 }
