@@ -28,7 +28,7 @@ orders=(
   "core/search/tuners: compare report"
   "core/train: tape nn zero families"
   "core/train/nn: attention losses"
-  "core/train/zero: layout reduction gather"
+  "core/train/zero: layout reduction gather offload"
   "mpi: base lifeline collectives pool"
 )
 mpi_headers='<mpi[./_a-z]*h>|"mpi/'

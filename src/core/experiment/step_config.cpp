@@ -73,7 +73,7 @@ void find_unsupported_offload(const json::object& offload, StepConfig& config) {
   };
   double ratio = 1;
   read(offload, "ratio", ratio);
-  add(ratio < 1, ".ratio below stage 3, which DeepSpeed refuses");
+  add(ratio < 1, ".ratio below stage 3 (an error of DeepSpeed's)");
   add(is_on(offload, "super_offload"), ".super_offload");
   add(!has_cpu_optimizer(config.optimizer), " with an optimizer that has no CPU kernel");
   add(config.accumulation_dtype() != config.dtype, " with data_types.grad_accum_dtype");
