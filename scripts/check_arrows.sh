@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Checks who includes whom: core knows nobody, mpi and kernels know core and never each other, and
+# Checks who includes whom: core knows nobody, mpi and kernels know core and never each other, the
+# passes over host memory (kernels/host) know none of the backends that they serve, and
 # of the folders that stand in an order each sees only those before it; the doors (src's own sources)
 # do not know each other, but for main, and core asks for no backend by its name. No two headers
 # define types of one name. Prints every fault and fails. With --graph it prints the include graph of the folders
@@ -27,7 +28,7 @@ orders=(
   "core/search/tuners: compare report"
   "core/train: tape nn zero families"
   "core/train/nn: attention losses"
-  "core/train/zero: layout reduction gather"
+  "core/train/zero: layout reduction gather offload"
   "mpi: base lifeline collectives pool"
 )
 mpi_headers='<mpi[./_a-z]*h>|"mpi/'
@@ -68,6 +69,7 @@ forbid core "$mpi_headers|\"kernels/|$cuda_headers|$blas_headers" \
   "core includes neither mpi nor kernels, MPI, CUDA, NCCL or BLAS"
 forbid mpi "\"kernels/|$cuda_headers|$blas_headers" "mpi includes core and <mpi.h> only"
 forbid kernels "$mpi_headers" "kernels includes core and the hardware's libraries only"
+forbid kernels/host '"kernels/(cpu|cuda|sim)/' "kernels/host serves the backends and knows none"
 forbid kernels '"core/(input|model|experiment|train|config|report|search)/' \
   "of core, kernels includes base and device only"
 

@@ -4,7 +4,7 @@ set -euo pipefail
 check=$1
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
-mkdir -p "$tree"/{core/{base,model,device,train/zero/{layout,gather},config,report,search/{schedule,tuners}},mpi,kernels/cpu}
+mkdir -p "$tree"/{core/{base,model,device,train/zero/{layout,gather},config,report,search/{schedule,tuners}},mpi,kernels/{cpu,host}}
 
 # expect CODE FILE INCLUDE: the verdict on a tree whose only file has that one include.
 failures=0
@@ -30,6 +30,8 @@ expect 1 kernels/cpu/a.hpp '"core/train/training_step.hpp"'
 expect 1 mpi/a.cpp '"kernels/backend.hpp"'
 expect 1 mpi/a.cpp '<cuda_runtime_api.h>'
 expect 1 kernels/cpu/a.cpp '<mpi.h>'
+expect 1 kernels/host/a.cpp '"kernels/cpu/elements.hpp"'
+expect 1 kernels/host/a.hpp '"kernels/cuda/cuda_info.hpp"'
 expect 1 kernels/cpu/a.cu '"mpi/base/communicator.hpp"'
 
 expect 1 commands.cpp '"tuner_rank.hpp"'
@@ -40,6 +42,8 @@ expect 0 kernels/cpu/a.cpp '"core/device/device.hpp"'
 expect 0 core/config/a.cpp '<boost/program_options.hpp>'
 expect 0 mpi/a.cpp '<mpi.h>'
 expect 0 kernels/cpu/a.cpp '<cblas.h>'
+expect 0 kernels/cpu/a.cpp '"kernels/host/passes.hpp"'
+expect 0 kernels/host/a.cpp '"kernels/optimizers.hpp"'
 expect 0 main.cpp '"commands.hpp"'
 expect 0 commands.cpp '"commands.hpp"'
 

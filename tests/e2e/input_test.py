@@ -98,16 +98,16 @@ class WrongInput(ProgramTest):
         self.assertEqual(kept.read_text(encoding="utf-8"), "mine")
 
     def test_nothing_that_is_modelled(self):
-        config = self.tiny(zero_optimization={"stage": 2, "offload_optimizer": {"device": "cpu"}})
+        config = self.tiny(zero_optimization={"stage": 2, "zenflow": {"topk_ratio": 0.1}})
 
         self.assert_refused(self.tune(3, self.write_config(config)),
-                            "/zero_optimization/offload_optimizer", "--without")
+                            "/zero_optimization/zenflow", "--without")
 
     def test_overwrite_keeps_results_until_the_plan_is_known(self):
         self.results.mkdir()
         for name in ("journal.jsonl", "summary.txt"):
             (self.results / name).write_text("mine", encoding="utf-8")
-        config = self.tiny(zero_optimization={"stage": 2, "offload_optimizer": {"device": "cpu"}})
+        config = self.tiny(zero_optimization={"stage": 2, "zenflow": {"topk_ratio": 0.1}})
 
         finished = self.tune(3, "--overwrite", self.write_config(config))
 

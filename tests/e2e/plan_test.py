@@ -158,18 +158,18 @@ class Plan(ProgramTest):
 
     def test_what_is_not_modelled_is_refused_with_the_way_out(self):
         config = self.tiny(zero_optimization={"stage": [1, 3],
-                                              "offload_optimizer": {"device": "cpu"}})
+                                              "zenflow": {"topk_ratio": 0.1}})
         path = self.write_config(config)
 
         finished = self.plan("--world-size", 2, path)
-        without = self.plan("--world-size", 2, "--without", "offload_optimizer", path)
+        without = self.plan("--world-size", 2, "--without", "zenflow", path)
 
         self.assertEqual((finished.returncode, finished.stdout), (2, ""), finished.stderr)
-        self.assertIn("/zero_optimization/offload_optimizer  is not modelled in stages 1, 3",
+        self.assertIn("/zero_optimization/zenflow  is not modelled in stages 1, 3",
                       finished.stderr)
-        self.assertIn("--without /zero_optimization/offload_optimizer", finished.stderr)
+        self.assertIn("--without /zero_optimization/zenflow", finished.stderr)
         self.assertEqual(without.returncode, 0, without.stderr)
-        self.assertIn("tuned without /zero_optimization/offload_optimizer", without.stderr)
+        self.assertIn("tuned without /zero_optimization/zenflow", without.stderr)
 
     def test_a_stage_that_is_not_modelled_has_no_numbers(self):
         config = self.tiny(zero_optimization={"stage": "all",

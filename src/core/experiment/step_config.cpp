@@ -74,7 +74,7 @@ void find_unsupported_offload(const json::object& offload, StepConfig& config) {
   const bool is_stage_3 = config.stage == 3;
   double ratio = 1;
   read(offload, "ratio", ratio);
-  add(ratio < 1 && !is_stage_3, ".ratio below stage 3, which DeepSpeed refuses");
+  add(ratio < 1 && !is_stage_3, ".ratio below stage 3 (an error of DeepSpeed's)");
   add(ratio < 1 && is_stage_3, ".ratio below 1: sub-groups that stay on the device");
   add(is_stage_3 && read_text(offload, "device", "none") == "nvme", ".device: nvme in stage 3");
   add(is_on(offload, "super_offload"), ".super_offload");

@@ -1,5 +1,6 @@
 #include "kernels/cpu/cpu_backend.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <fstream>
 #include <stdexcept>
@@ -25,8 +26,10 @@ std::unique_ptr<Backend> make_backend(const Placement& /*placement*/) {
 
 Device& CpuBackend::device(const DeviceShare& share) {
   set_threads(share.threads);
-  if (!device_ || device_->memory().limit() != share.memory_limit) {
-    device_.emplace(share.memory_limit);
+  const int threads = std::max(share.threads, 1);
+  if (!device_ || device_->memory().limit() != share.memory_limit ||
+      device_->host_threads() != threads) {
+    device_.emplace(share.memory_limit, threads);
   }
   device_->products().use_onednn(types_, threads_);
   return *device_;

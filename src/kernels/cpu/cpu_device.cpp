@@ -7,7 +7,8 @@
 
 namespace dstune::cpu {
 
-CpuDevice::CpuDevice(Bytes memory_limit) : Device(memory_limit) {}
+CpuDevice::CpuDevice(Bytes memory_limit, int threads)
+    : Device(memory_limit), host_threads_(std::make_unique<host::Threads>(threads)) {}
 
 Seconds CpuDevice::now() const {
   return std::chrono::duration<Seconds>(std::chrono::steady_clock::now().time_since_epoch())

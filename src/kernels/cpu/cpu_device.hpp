@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +12,8 @@
 #include "core/device/device.hpp"
 #include "kernels/cpu/allocator.hpp"
 #include "kernels/cpu/products/products.hpp"
+#include "kernels/host/passes.hpp"
+#include "kernels/host/threads.hpp"
 
 namespace dstune::cpu {
 
@@ -28,9 +31,11 @@ namespace dstune::cpu {
 /// product's operands.
 class CpuDevice final : public Device {
  public:
-  explicit CpuDevice(Bytes memory_limit);
+  /// @param threads  of passes of the host over offloaded tensors; all else has one
+  explicit CpuDevice(Bytes memory_limit, int threads = 1);
 
   std::string name() const override { return "cpu"; }
+  int host_threads() const { return host_threads_->count(); }
 
   /// Who multiplies: the BLAS, until somebody else is chosen.
   Products& products() { return products_; }
@@ -68,8 +73,10 @@ class CpuDevice final : public Device {
 #define DSTUNE_COMPUTE(Operation) void compute(const Operation& op) override;
   DSTUNE_OPERATIONS(DSTUNE_COMPUTE)
 #undef DSTUNE_COMPUTE
-#define DSTUNE_COMPUTE_ON_HOST(Operation) \
-  void compute_on_host(const Operation& op) override { compute(op); }
+#define DSTUNE_COMPUTE_ON_HOST(Operation)                            \
+  void compute_on_host(const Operation& op) override {               \
+    host::compute(*host_threads_, op, {.tick = [this] { tick(); }}); \
+  }
   DSTUNE_HOST_OPERATIONS(DSTUNE_COMPUTE_ON_HOST)
 #undef DSTUNE_COMPUTE_ON_HOST
   // What those of paced.cpp compute.
@@ -89,6 +96,7 @@ class CpuDevice final : public Device {
   void calculate(const LogSoftmax& op);
   void calculate(const LogSoftmaxBackward& op);
 
+  std::unique_ptr<host::Threads> host_threads_;
   Allocator allocator_;
   Products products_;
   std::vector<float> scratch_;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <stdexcept>
 #include <type_traits>
 
 #ifdef __F16C__
@@ -14,35 +13,9 @@
 #include "core/device/device.hpp"
 #include "core/device/dtype.hpp"
 #include "core/device/tensor.hpp"
+#include "kernels/element_types.hpp"
 
 namespace dstune::cpu {
-
-/// f(std::type_identity<T>{}) with the element type of `dtype`, which must be a floating-point one.
-template <class F>
-decltype(auto) with_type(DType dtype, F&& f) {
-  switch (dtype) {
-    case DType::bf16:
-      return f(std::type_identity<BFloat16>{});
-    case DType::fp16:
-      return f(std::type_identity<Float16>{});
-    case DType::fp32:
-      break;
-    case DType::int8:
-      throw std::invalid_argument("no arithmetic on int8 tensors");
-    case DType::uint8:
-      throw std::invalid_argument("no arithmetic on uint8 tensors");
-    case DType::int64:
-      throw std::invalid_argument("no arithmetic on int64 tensors");
-    case DType::fp64:
-      throw std::invalid_argument("no arithmetic on fp64 tensors");
-  }
-  return f(std::type_identity<float>{});
-}
-
-template <class T>
-T* elements(Tensor tensor) {
-  return static_cast<T*>(tensor.data);
-}
 
 /// The one element of `tensor`: fp32 or fp64.
 inline double number_in(Tensor tensor) {

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <bit>
 #include <cassert>
 #include <cmath>
 #include <type_traits>
@@ -22,25 +21,6 @@ double sum_of_squares_of(const T* x, std::int64_t count) {
     sum += value * value;
   }
   return sum;
-}
-
-/// 1 if the exponent is all ones.
-inline std::uint32_t is_special(float value) {
-  return (std::bit_cast<std::uint32_t>(value) & 0x7f800000U) == 0x7f800000U ? 1U : 0U;
-}
-inline std::uint32_t is_special(BFloat16 value) {
-  return (value.bits & 0x7f80U) == 0x7f80U ? 1U : 0U;
-}
-inline std::uint32_t is_special(Float16 value) {
-  return (value.bits & 0x7c00U) == 0x7c00U ? 1U : 0U;
-}
-
-template <class T>
-bool any_special(const T* x, std::int64_t count) {
-  std::uint32_t any = 0;
-#pragma omp simd reduction(| : any)
-  for (std::int64_t i = 0; i < count; ++i) any |= is_special(x[i]);
-  return any != 0;
 }
 
 template <class T>

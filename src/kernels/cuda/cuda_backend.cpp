@@ -21,7 +21,7 @@ Device& CudaBackend::device(const DeviceShare& share) {
     throw DeviceLostError(concat("GPU ", gpu_.index(), ": ", format_bytes(gpu_.in_use()),
                                  " are still in use after an experiment"));
   }
-  device_.emplace(gpu_, products_, share.memory_limit);
+  device_.emplace(gpu_, products_, share.memory_limit, share.threads);
   return *device_;
 }
 

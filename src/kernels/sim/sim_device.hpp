@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/device/dry/clocked_device.hpp"
+#include "core/device/rates/host_rates.hpp"
 
 namespace dstune::sim {
 
@@ -12,6 +13,7 @@ struct SimSpeed {
   double flops_per_s = 10e12;  ///< any dtype
   double bytes_per_s = 1e12;   ///< device memory, read + write
   Seconds latency = 5e-6;      ///< of one operation
+  HostRates host = {};
 };
 
 /// Operations take latency + max(FLOPs / flops_per_s, traffic / bytes_per_s) on a ClockedDevice
@@ -27,8 +29,11 @@ class SimDevice final : public ClockedDevice {
 
  protected:
   void account(const Work& work) override;
+  void account_on_host(const Work& work) override { advance_host(speed_.host.time_of_pass(work)); }
 
  private:
+  void do_transfer(const HostTransfer& copy) override { advance(speed_.host.time_of(copy)); }
+
   SimSpeed speed_;
 };
 

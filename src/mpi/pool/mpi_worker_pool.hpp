@@ -89,8 +89,8 @@ class MpiWorkerPool final : public WorkerPool {
   std::string names(const std::vector<int>& ranks);
   void on_idle(int rank, std::uint64_t id);
   void give_go(Running& running);
-  void end(Running& running, Outcome outcome);
-  void end_early(Running& running, Outcome outcome);
+  void end(Running& running, Outcome&& outcome);
+  void end_early(Running& running, Outcome&& outcome);
   void look_after(Seconds now);
   void lose(const Loss& loss);
   void retire_silent_ranks(Running& running);

@@ -19,13 +19,13 @@ bool timed_out(const Outcome& outcome) {
 
 }  // namespace
 
-void MpiWorkerPool::end(Running& running, Outcome outcome) {
+void MpiWorkerPool::end(Running& running, Outcome&& outcome) {
   running.outcome = std::move(outcome);
   running.give_up_time = now() + options_.abort_grace;
 }
 
 // Ends an experiment while its other ranks may be inside a collective that will never be complete.
-void MpiWorkerPool::end_early(Running& running, Outcome outcome) {
+void MpiWorkerPool::end_early(Running& running, Outcome&& outcome) {
   end(running, std::move(outcome));
   groups_.forget(running.ranks);
   for (const int rank : running.ranks) {
@@ -59,7 +59,8 @@ void MpiWorkerPool::look_after(Seconds now) {
       continue;
     }
     if (!running->outcome) {
-      running->outcome = Failed{FailureKind::error, "every rank returned, none with an outcome"};
+      running->outcome.emplace(
+          Failed{FailureKind::error, "every rank returned, none with an outcome"});
     }
     blame_memory(*running);
     completed_.push_back({running->id, std::move(*running->outcome), std::move(running->culprits)});
@@ -86,7 +87,7 @@ void MpiWorkerPool::blame_memory(Running& running) {
     const WorkerEntry& worker = roster_.at(rank);
     if (worker.state != WorkerState::lost || worker.experiment != running.id) continue;
     if (!has_risen(running.oom_kills.at(rank), roster_.oom_kills(rank))) continue;
-    running.outcome = outcome_of_kill(worker.info);
+    running.outcome.emplace(outcome_of_kill(worker.info));
     running.culprits.clear();
     return;
   }

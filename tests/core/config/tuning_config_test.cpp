@@ -191,6 +191,33 @@ TEST_F(ReadTuningConfig, WarnsOfOffloadingWithoutEffect) {
   EXPECT_THAT(warnings("[1, 2]", "offload_optimizer"), testing::IsEmpty());
 }
 
+TEST_F(ReadTuningConfig, WarnsThatNvmeIsTheCpuBelowStageThree) {
+  const auto warnings = [&](const char* stages) {
+    return read(concat(R"({"dstune": {"model": "gpt2"}, "zero_optimization": {"stage": )", stages,
+                       R"(, "offload_optimizer": {"device": "nvme", "nvme_path": "/ssd"}}})"))
+        .warnings;
+  };
+
+  EXPECT_THAT(warnings("[2, 3]"),
+              testing::ElementsAre("/zero_optimization/offload_optimizer/device is \"nvme\", which "
+                                   "is the same as \"cpu\" in stages 1 and 2: DeepSpeed writes "
+                                   "nothing to nvme_path there"));
+  EXPECT_THAT(warnings("3"), testing::IsEmpty());
+}
+
+TEST_F(ReadTuningConfig, ReadsTheMemoryOfANode) {
+  const auto limit = [&](const char* text) {
+    return read(concat(R"({"dstune": {"model": "gpt2", "host_memory_limit": )", text, "}}"))
+        .host_memory_limit;
+  };
+  EXPECT_EQ(limit(R"("512GiB")"), Bytes{512} << 30U);
+  EXPECT_EQ(limit("4096"), Bytes{4096});
+  EXPECT_EQ(read(R"({"dstune": {"model": "gpt2"}})").host_memory_limit, std::nullopt);
+  EXPECT_EQ(faults(R"({"dstune": {"model": "gpt2", "host_memory_limit": "much"}})"),
+            Faults{"/dstune/host_memory_limit  is \"much\"; accepted: a size above 0 such as "
+                   "\"4GiB\", or an integer of bytes"});
+}
+
 TEST_F(ReadTuningConfig, RejectsKeysThatLookLikeAMistake) {
   EXPECT_EQ(faults(R"({"dstune": {"model": "gpt2"}, "zero_optimisation": {"stage": 3}})"),
             Faults{"/zero_optimisation  is unknown and would have no effect; did you mean "

@@ -104,6 +104,14 @@ void warn_of_idle_offload(const json::object& deepspeed, const std::vector<int>&
     problems.warn("/zero_optimization/offload_param",
                   "has no effect below stage 3: DeepSpeed ignores it there");
   }
+  const auto* const optimizer = section_of(*zero, "offload_optimizer");
+  const auto* const device = optimizer == nullptr ? nullptr : optimizer->if_contains("device");
+  if (device != nullptr && *device == "nvme" &&
+      has([](int stage) { return stage == 1 || stage == 2; })) {
+    problems.warn("/zero_optimization/offload_optimizer/device",
+                  "is \"nvme\", which is the same as \"cpu\" in stages 1 and 2: DeepSpeed writes "
+                  "nothing to nvme_path there");
+  }
   if (offloads(*zero, "offload_optimizer", "cpu_offload") &&
       has([](int stage) { return stage == 0; })) {
     problems.warn("/zero_optimization/offload_optimizer",

@@ -63,6 +63,8 @@ void add_outcome(const Outcome& outcome, Row& row) {
         "peak_memory_bytes", "peak_active_bytes", "peak_reserved_bytes"}) {
     row.emplace_back(key, value_text(content.if_contains(key)));
   }
+  const Bytes on_host = measured == nullptr ? 0 : measured->peak_host_memory.held;
+  row.emplace_back("peak_host_memory_bytes", measured == nullptr ? "" : concat(on_host));
   const auto* peaks = content.if_contains("peak_memory_bytes_by_category");
   for (std::size_t i = 0; i < kMemoryCategories; ++i) {
     const auto category = name_of(static_cast<MemoryCategory>(i));

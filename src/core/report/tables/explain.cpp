@@ -140,12 +140,39 @@ std::string host_section(const HostOverhead& overhead, const Ledger& ledger, boo
 }
 
 std::string transfer_section(const Ledger& ledger) {
-  Table table({{"transfer", Align::left}, {"calls"}, {"bytes"}});
+  Table table({{"transfer", Align::left},
+               {"of", Align::left},
+               {"host memory", Align::left},
+               {"on stream", Align::left},
+               {"calls"},
+               {"bytes"}});
   for (const TransferLine& line : ledger.transfers()) {
-    table.add_row(
-        {std::string(name_of(line.transfer)), concat(line.calls), format_bytes(line.bytes)});
+    const bool waits = line.is_blocking || line.tier == Tier::pageable;
+    table.add_row({std::string(name_of(line.transfer)), std::string(name_of(line.purpose)),
+                   concat(name_of(line.tier), waits ? ", the host waits" : ""),
+                   std::string(name_of(line.stream)), concat(line.calls),
+                   format_bytes(line.bytes)});
   }
   return section("Transfers", table);
+}
+
+std::string host_pass_section(const Ledger& ledger, bool timed) {
+  if (ledger.host_passes().empty()) return "";
+  std::vector<Table::Column> columns = {
+      {"pass on the host", Align::left}, {"calls"}, {"read"}, {"written"}};
+  if (timed) columns.insert(columns.end(), {{"ms"}, {"GB/s"}});
+  Table table(columns);
+  for (const HostPassLine& line : ledger.host_passes()) {
+    std::vector<std::string> row = {std::string(name_of(line.pass)), concat(line.calls),
+                                    format_bytes(line.read), format_bytes(line.written)};
+    if (timed) {
+      const auto bytes = static_cast<double>(line.read + line.written);
+      row.push_back(ms(line.time));
+      row.push_back(line.time > 0 ? fixed(bytes / line.time * 1e-9, 1) : "");
+    }
+    table.add_row(std::move(row));
+  }
+  return section("Passes of the host over what is offloaded, while the device waits", table);
 }
 
 std::string gather_section(const Experiment& experiment, const Ledger& ledger) {
@@ -197,6 +224,12 @@ std::string memory_section(const Measured& measured, bool timed) {
                    format_bytes(peak.categories.at(category)),
                    std::string(name_of(peak.phases[i]))});
   }
+  const PeakHostMemory& host = measured.peak_host_memory;
+  if (host.held > 0) {
+    table.add_row({"host, pinned", format_bytes(host.at_peak.pinned), "", ""});
+    table.add_row({"host, pageable", format_bytes(host.at_peak.pageable), "", ""});
+    table.add_row({"host, as the system gives it", format_bytes(host.held), "", ""});
+  }
   return section(concat("Memory of ", timed ? "the fullest rank" : "rank 0", ": peak ",
                         describe_peak(measured, concat(" in ", name_of(peak.phase)))),
                  table);
@@ -216,7 +249,7 @@ std::string explain(const Experiment& experiment, const Outcome& outcome) {
   return concat(experiment.name, ": ", headline, share.empty() ? "" : ", ", share, "\n",
                 time_section(*measured), varying_section(measured->varying),
                 collective_section(ledger, timed), gather_section(experiment, ledger),
-                pass_section(ledger, measured->device_peaks), wait_section(ledger, timed),
+                pass_section(ledger, measured->device_peaks), host_pass_section(ledger, timed), wait_section(ledger, timed),
                 host_section(experiment.settings.host_overhead, ledger, timed),
                 host_bound_text(experiment, *measured), transfer_section(ledger),
                 memory_section(*measured, timed), device_section(measured->device_use));

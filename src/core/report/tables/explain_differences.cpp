@@ -109,6 +109,10 @@ std::string measured_differences(const Record& record, const Measured& own, cons
     rows.add_bytes("peak of reserved", static_cast<double>(own.peak_memory.reserved),
                    static_cast<double>(other.peak_memory.reserved));
   }
+  if (own.peak_host_memory.held + other.peak_host_memory.held > 0) {
+    rows.add_bytes("peak of the host", static_cast<double>(own.peak_host_memory.held),
+                   static_cast<double>(other.peak_host_memory.held));
+  }
   return concat("\n", rows.to_string());
 }
 

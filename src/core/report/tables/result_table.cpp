@@ -29,11 +29,17 @@ bool is_reserved(const Announced& row) {
   return measured != nullptr && measured->peak_memory.reserved > 0;
 }
 
+bool is_offloaded(const Announced& row) {
+  const Measured* measured = measured_of(row.record);
+  return measured != nullptr && measured->peak_host_memory.held > 0;
+}
+
 /// The columns that a table has besides those of every table.
 struct Columns {
   bool runs = false;
   bool active = false;
   bool reserved = false;
+  bool host = false;
   bool ties = false;
   bool reason = false;
   bool result = false;
@@ -70,6 +76,7 @@ std::vector<std::string> numbers(const Announced& row, const Columns& with, Metr
   if (with.runs) cells.insert(cells.begin(), concat(row.runs));
   if (with.active) cells.push_back(gibibytes(measured.peak_memory.active));
   if (with.reserved) cells.push_back(gibibytes(measured.peak_memory.reserved));
+  if (with.host) cells.push_back(gibibytes(measured.peak_host_memory.held));
   cells.push_back(fixed(versus_best, 2));
   return cells;
 }
@@ -79,6 +86,7 @@ std::vector<std::string> titles(const Columns& with) {
   if (with.runs) all.insert(all.begin(), "runs");
   if (with.active) all.emplace_back("active (GiB)");
   if (with.reserved) all.emplace_back("reserved (GiB)");
+  if (with.host) all.emplace_back("host (GiB)");
   all.emplace_back("vs best");
   return all;
 }
@@ -146,6 +154,7 @@ std::string result_table(const std::vector<Record>& records, Metric metric,
       .runs = std::ranges::any_of(rows, [](const Announced& row) { return row.runs > 1; }),
       .active = std::ranges::any_of(rows, has_in_flight),
       .reserved = std::ranges::any_of(rows, is_reserved),
+      .host = std::ranges::any_of(rows, is_offloaded),
       .ties = !ties.empty(),
       .reason = !optimum.reason.empty() && first_name != fastest,
       .result = measured_of(rows.back().record) == nullptr};

@@ -21,6 +21,17 @@ void RatedDevice::account(const Work& work) {
   take(part_of(work.operation), time);
 }
 
+void RatedDevice::account_on_host(const Work& work) {
+  if (!rates_.overlaps) return account(work);
+  const std::size_t part = index_of(part_of(work.operation));
+  advance_host(host_rates_.time_of_pass(work) * factors_[part], part);
+}
+
+void RatedDevice::do_transfer(const HostTransfer& copy) {
+  if (!rates_.overlaps) return account(work_of(Copy{copy.from, copy.to}));
+  take(StepPart::step_passes, host_rates_.time_of(copy));
+}
+
 double RatedDevice::product_rate(const Work& product) {
   const std::array operands{product.reads.begin()[0].bytes, product.reads.begin()[1].bytes,
                             product.writes.begin()[0].bytes};

@@ -9,6 +9,7 @@
 
 #include "core/device/dry/clocked_device.hpp"
 #include "core/device/dry/dry_collectives.hpp"
+#include "core/device/rates/host_rates.hpp"
 #include "core/device/rates/machine_rates.hpp"
 #include "core/search/predict/step_part.hpp"
 
@@ -39,6 +40,9 @@ class RatedDevice final : public ClockedDevice {
 
  private:
   void account(const Work& work) override;
+  // Where device and host are one, a copy or a pass is like any other.
+  void account_on_host(const Work& work) override;
+  void do_transfer(const HostTransfer& copy) override;
   void multiply(const Work& product);
   double product_rate(const Work& product);
 
@@ -51,6 +55,7 @@ class RatedDevice final : public ClockedDevice {
   const MachineRates& rates_;
   std::vector<KnownProduct> products_;  ///< a cache, since a step has many products of few shapes
   PartFactors factors_;
+  HostRates host_rates_;
 };
 
 /// Collectives that take the time of their CollectiveRate; parts of the group and other types have

@@ -7,8 +7,9 @@
 
 namespace dstune::cuda {
 
-CudaDevice::CudaDevice(Gpu& gpu, MatrixProducts& products, Bytes memory_limit)
+CudaDevice::CudaDevice(Gpu& gpu, MatrixProducts& products, Bytes memory_limit, int threads)
     : Device(memory_limit),
+      threads_(std::max(threads, 1)),
       gpu_(gpu),
       products_(products),
       backlog_(gpu),

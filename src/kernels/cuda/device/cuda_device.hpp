@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +16,8 @@
 #include "kernels/cuda/device/gpu.hpp"
 #include "kernels/cuda/device/launch_backlog.hpp"
 #include "kernels/cuda/gemm/matrix_products.hpp"
+#include "kernels/host/passes.hpp"
+#include "kernels/host/threads.hpp"
 
 namespace dstune {
 struct RowGroups;
@@ -33,7 +36,8 @@ namespace dstune::cuda {
 class CudaDevice final : public Device {
  public:
   /// @param gpu, products  must outlive it
-  CudaDevice(Gpu& gpu, MatrixProducts& products, Bytes memory_limit);
+  /// @param threads        of passes of the host over offloaded tensors
+  CudaDevice(Gpu& gpu, MatrixProducts& products, Bytes memory_limit, int threads = 1);
   /// The streams must be done.
   ~CudaDevice() override { free_all_pending(); }
 
@@ -61,6 +65,9 @@ class CudaDevice final : public Device {
  private:
   void* do_allocate(MemoryCategory category, Bytes size) override;
   void do_free(void* data, Bytes size) noexcept override;
+  void* do_allocate_on_host(Tier tier, MemoryCategory category, Bytes size) override;
+  void do_free_on_host(Tier tier, void* data, Bytes size) noexcept override;
+  void do_transfer(const HostTransfer& copy) override;
   void do_record(Stream stream, Event& event) override;
   void do_wait(Stream stream, const Event& event) override;
   void do_host_wait(const Event& event) override;
@@ -84,7 +91,17 @@ class CudaDevice final : public Device {
 #define DSTUNE_COMPUTE(Operation) void compute(const Operation& op) override;
   DSTUNE_OPERATIONS(DSTUNE_COMPUTE)
 #undef DSTUNE_COMPUTE
+#define DSTUNE_COMPUTE_ON_HOST(Operation)                            \
+  void compute_on_host(const Operation& op) override {               \
+    host::compute(host_threads(), op, {.tick = [this] { tick(); }}); \
+  }
+  DSTUNE_HOST_OPERATIONS(DSTUNE_COMPUTE_ON_HOST)
+#undef DSTUNE_COMPUTE_ON_HOST
+  /// Made at their first use, which most experiments do not have.
+  host::Threads& host_threads();
 
+  int threads_;
+  std::unique_ptr<host::Threads> host_threads_;
   Gpu& gpu_;
   MatrixProducts& products_;
   LaunchBacklog backlog_;

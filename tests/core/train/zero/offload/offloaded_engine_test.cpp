@@ -232,8 +232,8 @@ TEST(ConfigurationsOfOffload, ThatDeepSpeedOrTheStepDoesNotHaveAreSkippedByName)
   EXPECT_EQ(reason(2, R"({"device": "none", "ratio": 1.0})"), "runs");
   EXPECT_EQ(reason(0, kPinned), "not modelled: zero_optimization.offload_optimizer");
   EXPECT_EQ(reason(2, R"({"device": "cpu", "ratio": 0.5})"),
-            "not modelled: zero_optimization.offload_optimizer.ratio below stage 3, which "
-            "DeepSpeed refuses");
+            "not modelled: zero_optimization.offload_optimizer.ratio below stage 3 (an error of "
+            "DeepSpeed's)");
   const char* lamb = R"({"optimizer": {"type": "Lamb"}, "zero_allow_untested_optimizer": true})";
   EXPECT_EQ(reason(2, kPinned, lamb),
             "not modelled: zero_optimization.offload_optimizer with an optimizer that has no CPU "

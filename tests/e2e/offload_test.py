@@ -1,0 +1,107 @@
+"""The optimizer in the host's memory: planned, limited, trained on CPU ranks, explained."""
+
+import json
+import unittest
+
+from support import PROGRAM, ProgramTest, outcomes, read_json
+
+OFFLOAD = {"device": "cpu", "pin_memory": False}
+
+
+class Offload(ProgramTest):
+    def offloaded(self, stages, **dstune):
+        config = self.tiny(zero_optimization={"stage": stages, "offload_optimizer": OFFLOAD},
+                           train_micro_batch_size_per_gpu=[4])
+        config["dstune"].update(dstune)
+        return self.write_config(config)
+
+    def plan(self, *options):
+        return self.run_command([PROGRAM, "--plan", "--world-size", "2", *map(str, options)])
+
+    def planned(self, *options):
+        finished = self.plan("--format", "json", *options)
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        return json.loads(finished.stdout)
+
+    def test_a_plan_says_what_a_rank_needs_of_its_host_and_of_its_device(self):
+        path = self.offloaded([1, 2], host_memory_limit="1GiB")
+        without = self.write_config(self.tiny(zero_optimization={"stage": [1, 2]},
+                                              train_micro_batch_size_per_gpu=[4]), "without.json")
+
+        plan = self.planned("--memory-limit", "1GiB", path)
+        beside = self.planned("--memory-limit", "1GiB", without)
+
+        self.assertEqual(plan["host_memory_limit_bytes"], 1 << 29)
+        for stage, other in zip(plan["stages"], beside["stages"]):
+            self.assertTrue(stage["fits_on_host"])
+            # fp32: 4 + 4 + 4 + 8 bytes of each of a rank's parameters, and a tensor of the largest
+            self.assertGreater(stage["peak_host_memory_bytes"], 20 * plan["num_params"] // 2)
+            self.assertLess(stage["memory_bytes_per_rank"], other["memory_bytes_per_rank"])
+            self.assertNotIn("peak_host_memory_bytes", other)
+        text = self.plan("--memory-limit", "1GiB", path).stdout
+        self.assertIn("host memory   512.00 MiB per rank", text)
+        self.assertRegex(text, r"\| +host \|")
+
+    def test_a_byte_too_little_on_the_host_is_said_before_anything_runs(self):
+        path = self.offloaded([2], host_memory_limit="1GiB")
+        needed = self.planned("--memory-limit", "1GiB", path)["stages"][0]["peak_host_memory_bytes"]
+
+        enough = self.plan("--memory-limit", "1GiB", self.offloaded([2], host_memory_limit=2 * needed))
+        finished = self.plan("--memory-limit", "1GiB",
+                             self.offloaded([2], host_memory_limit=2 * needed - 2))
+
+        self.assertEqual(enough.returncode, 0, enough.stderr)
+        self.assertEqual(finished.returncode, 3, finished.stderr)
+        self.assertIn("stage 2 does not fit into the host's memory: a rank needs", finished.stdout)
+
+    def test_training_on_cpu_ranks_and_what_is_said_of_it(self):
+        path = self.offloaded([1, 2], host_memory_limit="1GiB")
+
+        finished = self.tune_well(3, path, "--memory-limit", "256MiB")
+
+        results = outcomes(self.results)
+        self.assertEqual(len(results), 2)
+        for outcome in results.values():
+            self.assertEqual(outcome["status"], "measured")
+            host = outcome["peak_host_memory_bytes"]
+            self.assertEqual(host["pinned"], 0)
+            self.assertEqual(host["held"], host["pageable"])
+            passes = {line["pass"]: line for line in outcome["ledger"]["host_passes"]}
+            self.assertEqual(sorted(passes), ["master_cast", "unscale", "update"])
+            self.assertEqual(passes["update"]["read_bytes"] * 12, passes["update"]["written_bytes"] * 16)
+            self.assertGreater(passes["update"]["time_s"], 0)
+            self.assertEqual(outcome["peak_memory_bytes_by_category"]["optimizer"], 0)
+            copied = {(line["purpose"], line["transfer"]): line
+                      for line in outcome["ledger"]["transfers"]}
+            self.assertIn(("gradient", "device_to_host"), copied)
+            self.assertIn(("update", "host_to_device"), copied)
+        optimum = read_json(self.results / "ds_config_optimal.json")
+        self.assertEqual(optimum["zero_optimization"]["offload_optimizer"], OFFLOAD)
+        self.assertIn("host (GiB)", finished.stdout)
+        explained = self.run_command([PROGRAM, "--explain", min(results),
+                                      "--results-dir", str(self.results), str(path)])
+        self.assertEqual(explained.returncode, 0, explained.stderr)
+        self.assertIn("pass on the host", explained.stdout)
+        self.assertIn("offload_overflow", explained.stdout)
+
+    def test_without_limits_device_and_host_are_one_memory(self):
+        self.tune_well(3, self.offloaded([2]))
+
+        (outcome,) = outcomes(self.results).values()
+        self.assertGreater(outcome["peak_memory_bytes"], outcome["peak_host_memory_bytes"]["held"])
+        self.assertGreater(outcome["peak_memory_bytes_by_category"]["optimizer"], 0)
+
+    def test_stage_0_is_left_out_and_nvme_is_the_host(self):
+        config = self.tiny(zero_optimization={"stage": [0, 1], "offload_optimizer": {
+            "device": "nvme", "nvme_path": str(self.directory / "nvme")}})
+        finished = self.plan(self.write_config(config))
+
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        self.assertIn('is "nvme", which is the same as "cpu" in stages 1 and 2', finished.stderr)
+        self.assertIn("stage 0 cannot run: not modelled: zero_optimization.offload_optimizer",
+                      finished.stdout)
+        self.assertFalse((self.directory / "nvme").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
