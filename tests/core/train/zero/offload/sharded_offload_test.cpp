@@ -193,7 +193,7 @@ TEST(HostMemoryOfShardedOffload, LeavesOnTheDeviceWhatGathersAndReductionsNeed) 
 
 TEST(CopiesOfShardedOffload, AreThoseOfTheTable) {
   for (const int ranks : {1, 3}) {
-    for (const std::int64_t accumulation : {1, 3}) {
+    for (const std::int64_t accumulation : {1, 3, 7}) {
       for (const DType dtype : kPrecisions) {
         const int rank = ranks - 1;  // whose shards are padded
         const Case asked{.ranks = ranks, .accumulation = accumulation, .dtype = dtype};
