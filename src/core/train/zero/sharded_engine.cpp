@@ -159,7 +159,7 @@ void ShardedEngine::update() {
   start_norm();
   for (const SubGroup& group : layout_.sub_groups()) add_norm_of(group);
   const Tensor factor = clip_factor();
-  for (std::size_t i = 0; i < layout_.sub_groups().size(); ++i) update(i, factor);
+  for (std::size_t i = 0; i < layout_.sub_groups().size(); ++i) update_sub_group(i, factor);
 }
 
 void ShardedEngine::gather_persistent() {
@@ -185,7 +185,7 @@ void ShardedEngine::add_norm_of(const SubGroup& group) {
   });
 }
 
-void ShardedEngine::update(std::size_t index, Tensor factor) {
+void ShardedEngine::update_sub_group(std::size_t index, Tensor factor) {
   const SubGroup& group = layout_.sub_groups()[index];
   const DType accumulated = config().accumulation_dtype();
   Buffer gradients = temporary(group.numel, accumulated);

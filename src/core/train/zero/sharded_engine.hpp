@@ -79,7 +79,7 @@ class ShardedEngine : public EngineBase {
   void reduce_leaf();
   void gather_persistent();
   void add_norm_of(const SubGroup& group);
-  void update(std::size_t index, Tensor factor);
+  void update_sub_group(std::size_t index, Tensor factor);
 
   ShardGroups shard_groups_;
   ShardLayout layout_;
