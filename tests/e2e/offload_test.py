@@ -12,6 +12,7 @@ class Offload(ProgramTest):
     def offloaded(self, stages, **dstune):
         config = self.tiny(zero_optimization={"stage": stages, "offload_optimizer": OFFLOAD},
                            train_micro_batch_size_per_gpu=[4])
+        config["dstune"].pop("memory_limit", None)
         config["dstune"].update(dstune)
         return self.write_config(config)
 
