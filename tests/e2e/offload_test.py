@@ -12,6 +12,7 @@ class Offload(ProgramTest):
     def offloaded(self, stages, **dstune):
         config = self.tiny(zero_optimization={"stage": stages, "offload_optimizer": OFFLOAD},
                            train_micro_batch_size_per_gpu=[4])
+        config["dstune"].pop("memory_limit", None)
         config["dstune"].update(dstune)
         return self.write_config(config)
 
@@ -53,6 +54,24 @@ class Offload(ProgramTest):
         self.assertEqual(enough.returncode, 0, enough.stderr)
         self.assertEqual(finished.returncode, 3, finished.stderr)
         self.assertIn("stage 2 does not fit into the host's memory: a rank needs", finished.stdout)
+
+    def test_what_only_the_rounding_of_pinned_memory_keeps_out_is_said(self):
+        def plan(pins, limit):
+            config = self.tiny(zero_optimization={
+                "stage": [2], "offload_optimizer": {"device": "cpu", "pin_memory": pins}})
+            config["dstune"]["host_memory_limit"] = limit
+            return self.plan("--format", "json", self.write_config(config))
+
+        exact, rounded = (json.loads(plan(pins, "1GiB").stdout)["stages"][0]["peak_host_memory_bytes"]
+                          for pins in (False, True))
+        self.assertGreater(rounded, exact)
+        config = self.tiny(zero_optimization={"stage": [2], "offload_optimizer": {"device": "cpu"}})
+        config["dstune"]["host_memory_limit"] = 2 * exact
+
+        finished = self.plan(self.write_config(config))
+
+        self.assertEqual(finished.returncode, 3, finished.stderr)
+        self.assertRegex(finished.stdout, "with pin_memory false, which rounds nothing up, .*, which fits\n")
 
     def test_training_on_cpu_ranks_and_what_is_said_of_it(self):
         path = self.offloaded([1, 2], host_memory_limit="1GiB")

@@ -237,7 +237,7 @@ inline constexpr Knob kTable[] = {
     idle(boolean("log_trace_cache_warnings")),
 
     Knob{"/zero_optimization/offload_optimizer", choice("device", "none|cpu|nvme"),
-         &StepConfig::offload_optimizer, kZeroStages}
+         &StepConfig::offload_optimizer, kAllStages}
         .read_by(read_offload),
     Knob{"/zero_optimization/offload_optimizer", boolean("pin_memory"),
          &StepConfig::pin_offloaded_optimizer, kZeroStages}

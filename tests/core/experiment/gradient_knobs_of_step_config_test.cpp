@@ -44,7 +44,8 @@ TEST(StepConfig, NamesOffloadingWhereDeepSpeedDoesNotIgnoreIt) {
         .unsupported;
   };
   for (const int stage : {0, 1, 2, 3}) {
-    EXPECT_EQ(named(stage, "offload_optimizer"), Names{"zero_optimization.offload_optimizer"});
+    EXPECT_EQ(named(stage, "offload_optimizer"),
+              stage == 1 || stage == 2 ? Names{} : Names{"zero_optimization.offload_optimizer"});
     EXPECT_EQ(named(stage, "offload_param"),
               stage == 3 ? Names{"zero_optimization.offload_param"} : Names{});
   }

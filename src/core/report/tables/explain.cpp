@@ -249,7 +249,8 @@ std::string explain(const Experiment& experiment, const Outcome& outcome) {
   return concat(experiment.name, ": ", headline, share.empty() ? "" : ", ", share, "\n",
                 time_section(*measured), varying_section(measured->varying),
                 collective_section(ledger, timed), gather_section(experiment, ledger),
-                pass_section(ledger, measured->device_peaks), host_pass_section(ledger, timed), wait_section(ledger, timed),
+                pass_section(ledger, measured->device_peaks), host_pass_section(ledger, timed),
+                wait_section(ledger, timed),
                 host_section(experiment.settings.host_overhead, ledger, timed),
                 host_bound_text(experiment, *measured), transfer_section(ledger),
                 memory_section(*measured, timed), device_section(measured->device_use));

@@ -14,11 +14,10 @@ namespace dstune {
 
 struct Machine {
   int workers = 0;
-  int group_size = 1;           ///< data-parallel ranks per experiment
-  std::string backend;          ///< "cpu", "sim"; never "auto"
-  Bytes memory_limit = 0;       ///< per rank; 0: not known, in a plan for which no GPU was asked
-  Bytes host_memory_limit = 0;  ///< RunSettings::host_memory_limit
-  int threads_per_rank = 1;     ///< threads of the BLAS, on the CPU
+  int group_size = 1;        ///< data-parallel ranks per experiment
+  std::string backend;       ///< "cpu", "sim"; never "auto"
+  Bytes memory_limit = 0;    ///< per rank; 0: not known, in a plan for which no GPU was asked
+  int threads_per_rank = 1;  ///< threads of the BLAS, on the CPU
   /// Workers of the host that has most; 0: not known, and all count as one node.
   int devices_per_node = 0;
   /// The user's, a profile that was found, or the backend's preset.
@@ -29,6 +28,7 @@ struct Machine {
   ProductWorkspace product_workspace = {};         ///< the largest of all devices
   std::string memory_limit_origin = {};            ///< see MemoryLimit::origin
   std::vector<std::string> profile_warnings = {};  ///< see FoundProfile
+  Bytes host_memory_limit = 0;                     ///< see RunSettings
 
   bool operator==(const Machine&) const = default;
 };

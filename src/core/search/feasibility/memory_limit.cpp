@@ -151,8 +151,8 @@ Bytes host_memory_limit_of_run(const TuningConfig& config, const std::string& ba
   }
   Bytes least = kNoLimit;
   for (const WorkerInfo& worker : workers) {
-    const DeviceInfo* const host = find_device(worker.devices, "cpu");
-    if (host == nullptr) continue;
+    const auto host = std::ranges::find_if(worker.devices, &DeviceInfo::is_shared);
+    if (host == worker.devices.end()) continue;
     for (const MemoryRoom& room : memory_rooms(worker, *host, workers)) {
       least = std::min(least, room.nominal());
     }

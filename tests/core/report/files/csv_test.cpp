@@ -51,7 +51,8 @@ TEST(ToCsv, HoldsTheNumbersExactlyWithUnitsInTheHeader) {
 
   const std::string csv = to_csv({make_record(make_experiment(2, 4, 3), measured)});
 
-  EXPECT_THAT(csv, HasSubstr(",peak_memory_bytes,peak_active_bytes,peak_reserved_bytes,"));
+  EXPECT_THAT(csv, HasSubstr(",peak_memory_bytes,peak_active_bytes,peak_reserved_bytes,"
+                             "peak_host_memory_bytes,"));
   EXPECT_THAT(csv, StartsWith("name,zero_stage,train_micro_batch_size_per_gpu,"
                               "gradient_accumulation_steps,train_batch_size,ranks,world_ranks,"
                               "started_s,finished_s,status,reason,steps,step_time_median_s,"
@@ -59,7 +60,7 @@ TEST(ToCsv, HoldsTheNumbersExactlyWithUnitsInTheHeader) {
   EXPECT_THAT(csv,
               HasSubstr("\r\nz2_gas3_tmbspg4,2,4,3,24,2,1 2,1.5,4.25,measured,,3,0.5,0.4875,"
                         "0.525,0.8,2.491,0.15,0.2625,0.075,0.0,8.0,1024.0,136000000000.0,10.9,10.7,"
-                        "3221225472,3221225473,0,0,0,0,0,0,0,0.0,0.0,0.0,,,,,,\r\n"));
+                        "3221225472,3221225473,0,0,0,0,0,0,0,0,0.0,0.0,0.0,,,,,,\r\n"));
 }
 
 TEST(ToCsv, NoRecordsIsAHeader) {

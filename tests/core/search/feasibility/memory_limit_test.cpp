@@ -178,5 +178,66 @@ TEST(MemoryLimit, AboveWhatIsFreeInTheRunThatGoesOnIsAWarning) {
   EXPECT_EQ(too_much.memory_limit_origin, "that of the run that goes on");
 }
 
+/// A configuration that offloads, on a device with `limit` bytes (0: not said).
+TuningConfig offloading(const std::string& backend, Bytes limit) {
+  TuningConfig config = unlimited();
+  config.settings.backend = backend;
+  config.settings.memory_limit = limit;
+  config.stages = {2};
+  config.deepspeed =
+      json::object{{"zero_optimization", {{"offload_optimizer", {{"device", "cpu"}}}}}};
+  return config;
+}
+
+/// Two workers of a host of 100 GiB, with or without a GPU each.
+std::vector<WorkerInfo> two_on_a_host(bool with_gpus) {
+  std::vector<WorkerInfo> workers;
+  for (const int rank : {1, 2}) {
+    WorkerInfo one = worker(rank, gpu(70 * kGiB, kGiB));
+    one.host = "node";
+    one.workers_on_host = 2;
+    if (!with_gpus) one.devices.clear();
+    one.devices.push_back({"cpu", "Some CPU", 100 * kGiB, 20 * kGiB, true, ""});
+    workers.push_back(std::move(one));
+  }
+  return workers;
+}
+
+TEST(HostMemoryLimit, IsNoneWhereNothingIsOffloaded) {
+  EXPECT_EQ(host_memory_limit_of_run(unlimited(), "cuda", two_on_a_host(true)), 0U);
+  EXPECT_EQ(host_memory_limit_of_plan(unlimited(), "cuda", {}, 8), 0U);
+}
+
+TEST(HostMemoryLimit, OfAUserIsANodesAndDividedByItsWorkers) {
+  TuningConfig config = offloading("cuda", 0);
+  config.host_memory_limit = 64 * kGiB;
+
+  EXPECT_EQ(host_memory_limit_of_run(config, "cuda", two_on_a_host(true)), 32 * kGiB);
+  EXPECT_EQ(host_memory_limit_of_plan(config, "cuda", {}, 8), 8 * kGiB);
+}
+
+TEST(HostMemoryLimit, IsAWorkersPartOfWhatItsHostHasWhateverIsFreeNow) {
+  const Bytes limit = host_memory_limit_of_run(offloading("cuda", 0), "cuda", two_on_a_host(true));
+
+  EXPECT_GT(limit, 40 * kGiB);
+  EXPECT_LT(limit, 43 * kGiB);
+}
+
+TEST(HostMemoryLimit, IsLessWhatADeviceInTheSameMemoryMayTake) {
+  const auto workers = two_on_a_host(false);
+  const Bytes apart = host_memory_limit_of_run(offloading("cpu", kGiB), "cpu", workers);
+
+  EXPECT_EQ(host_memory_limit_of_run(offloading("cpu", 8 * kGiB), "cpu", workers),
+            apart - 7 * kGiB);
+  EXPECT_EQ(host_memory_limit_of_run(offloading("cpu", 0), "cpu", workers), 0U);
+}
+
+TEST(HostMemoryLimit, OfAPlanElsewhereIsNotKnown) {
+  EXPECT_EQ(host_memory_limit_of_plan(offloading("cuda", 0), "cuda", {gpu(kGiB, 0)}, 8), kNoLimit);
+  EXPECT_EQ(host_memory_limit_of_plan(offloading("cpu", 0), "cpu",
+                                      {two_on_a_host(false).front().devices}, 2),
+            0U);
+}
+
 }  // namespace
 }  // namespace dstune::memory_limit_test

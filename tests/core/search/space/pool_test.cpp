@@ -91,11 +91,12 @@ TEST(MakePool, CountsInvalidOnesByTheirRule) {
   const Pool pool =
       pool_of(read(R"("train_micro_batch_size_per_gpu": [1], "prescale_gradients": [true, false],
               "zero_optimization": {"stage": 2, "reduce_scatter": [true, false],
-                                    "offload_optimizer": {"device": ["none", "cpu"]}})"));
+                                    "offload_optimizer": {"device": ["none", "cpu"], "super_offload": true}})"));
 
   const StageFunnel& funnel = pool.funnel.at(0);
   EXPECT_EQ(funnel.generated, 8U);
-  EXPECT_EQ(funnel.invalid.at("zero_optimization.offload_optimizer is not modelled"), 4U);
+  EXPECT_EQ(funnel.invalid.at("zero_optimization.offload_optimizer.super_offload is not modelled"),
+            4U);
   EXPECT_EQ(funnel.invalid.at("DeepSpeed refuses prescale_gradients in stages 2 and 3 with "
                               "reduce_scatter"),
             1U);

@@ -45,7 +45,18 @@ std::vector<Table::Column> stage_columns(const MemoryColumns& with) {
   return columns;
 }
 
-std::string format_stages(const std::vector<StagePlan>& stages) {
+/// What of the host's memory is missing, and whether it is the rounding of what is pinned alone.
+std::string host_shortage(const StagePlan& plan, Bytes limit) {
+  const Bytes as_asked = plan.peak_host.at_peak.total();
+  const std::string text =
+      concat("stage ", plan.stage, " does not fit into the host's memory: a rank needs ",
+             format_bytes(plan.peak_host.held), " of ", format_bytes(limit));
+  if (as_asked == plan.peak_host.held) return concat(text, "\n");
+  return concat(text, "; with pin_memory false, which rounds nothing up, ", format_bytes(as_asked),
+                as_asked <= limit ? ", which fits\n" : ", which does not fit either\n");
+}
+
+std::string format_stages(const std::vector<StagePlan>& stages, Bytes host_limit) {
   const MemoryColumns with{
       .in_flight = std::ranges::any_of(
           stages, [](const StagePlan& plan) { return plan.peak.in_flight() > 0; }),
@@ -69,10 +80,7 @@ std::string format_stages(const std::vector<StagePlan>& stages) {
     if (!plan.unsupported.empty()) {
       remarks += concat("stage ", plan.stage, " cannot run: ", plan.unsupported, '\n');
     } else if (!plan.fits_on_host) {
-      remarks +=
-          concat("stage ", plan.stage, " does not fit into the host's memory: a rank needs ",
-                 format_bytes(plan.peak_host.held),
-                 " (pinned: ", format_bytes(plan.peak_host.at_peak.pinned), " as asked for)\n");
+      remarks += host_shortage(plan, host_limit);
     }
   }
   if (with.host) {
@@ -258,7 +266,8 @@ std::string format_plan_table(const TuningConfig& config, const Machine& machine
       " per rank and sample of the micro-batch, sequence length ", settings.sequence_length,
       settings.lengths.varies() ? concat(", the longest: ", describe(settings.lengths)) : "",
       "\n\nMemory per rank at micro-batch 1: the peak of each category, and of all\n\n",
-      format_stages(stages), describe_beside_plan(settings, machine.group_size),
+      format_stages(stages, settings.host_memory_limit),
+      describe_beside_plan(settings, machine.group_size),
       experiments_title(experiments.size(), pool),
       format_experiments(shown_experiments(experiments, pool), foretold),
       pool == nullptr || pool->funnel.empty()

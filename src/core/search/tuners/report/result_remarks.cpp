@@ -90,6 +90,27 @@ std::string stand_in_remark(const Record& best) {
   return measured == nullptr ? "" : join(measured->ledger.stand_ins(), "; ");
 }
 
+std::string offload_remark(const Record& best) {
+  const Measured* measured = measured_of(best);
+  if (measured == nullptr || measured->ledger.host_passes().empty()) return "";
+  const RunSettings& settings = best.experiment.settings;
+  const int threads = settings.threads_per_rank;
+  std::string remark = concat("the offloaded optimizer ran on ", threads,
+                              threads == 1 ? " thread" : " threads", " of the host per rank");
+  if (threads > 1) {
+    remark += concat(
+        ": torchrun and accelerate give a rank one unless OMP_NUM_THREADS is set, and "
+        "the update then takes longer; start the training with OMP_NUM_THREADS=",
+        threads, ", or with deepspeed's --bind_cores_to_rank");
+  }
+  if (traits_of_backend(settings.backend).computes_on_host) {
+    remark +=
+        "; copies between device and host are within one memory here, so their times are not "
+        "those of a GPU's";
+  }
+  return remark;
+}
+
 std::string cores_remark(const std::vector<Record>& records) {
   constexpr double kEnough = 0.75;
   std::vector<double> shares;
@@ -184,6 +205,7 @@ std::vector<std::string> result_remarks(const std::vector<Record>& records, Metr
   if (best) remarks.push_back(checkpointing_remark(records, *best));
   if (best) remarks.push_back(library_remark(*best));
   if (best) remarks.push_back(stand_in_remark(*best));
+  if (best) remarks.push_back(offload_remark(*best));
   remarks.push_back(arithmetic_remark(records));
   remarks.push_back(cores_remark(records));
   remarks.push_back(slow_steps_remark(records));

@@ -168,6 +168,29 @@ TEST(StandInRemark, HasWhatStoodInForPytorchsKernels) {
               testing::Contains("attention: another; softmax: another"));
 }
 
+TEST(OffloadRemark, SaysHowManyThreadsTheUpdateHadAndWhoWouldGiveItFewer) {
+  Measured measured;
+  EXPECT_EQ(offload_remark(record(1, measured)), "");
+  measured.ledger.add_host_pass(MemoryPass::update, 16, 12, 0.5);
+  Record best = record(1, measured);
+  best.experiment.settings.backend = "sim";
+  best.experiment.settings.threads_per_rank = 8;
+  EXPECT_EQ(
+      offload_remark(best),
+      "the offloaded optimizer ran on 8 threads of the host per rank: torchrun and accelerate "
+      "give a rank one unless OMP_NUM_THREADS is set, and the update then takes longer; start "
+      "the training with OMP_NUM_THREADS=8, or with deepspeed's --bind_cores_to_rank");
+
+  best.experiment.settings.backend = "cpu";
+  best.experiment.settings.threads_per_rank = 1;
+  EXPECT_EQ(
+      offload_remark(best),
+      "the offloaded optimizer ran on 1 thread of the host per rank; copies between device and "
+      "host are within one memory here, so their times are not those of a GPU's");
+  EXPECT_THAT(result_remarks({best}, Metric::throughput, best),
+              testing::Contains(offload_remark(best)));
+}
+
 TEST(ThrottleRemark, HasTheNumbersOfTheSlowestClock) {
   const auto throttled = [](double clock, std::string reason) {
     return on_device(DeviceUse{.sm_clock_mhz = clock,
