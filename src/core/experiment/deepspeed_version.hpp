@@ -74,9 +74,10 @@ struct StepBehaviour {
   /// Stage 3 puts its memory_efficient_linear in the place of torch's also for a model that was not
   /// made under zero.Init (since 0.19.4).
   bool replaces_linear_of_any_model = true;
-  /// Stages 1 and 2 offload the optimizer otherwise: other copies and waits, and in stage 2 lost
-  /// gradients where there are three micro-steps or more (before 0.19.8, with which the step here
-  /// was compared; which release brought what is not known). This is not modelled.
+  /// The optimizer is offloaded otherwise: in stages 1 and 2 other copies and waits, and in stage 2
+  /// lost gradients where there are three micro-steps or more; in stage 3 it is not known (before
+  /// 0.19.8, with which the step here was compared; nor is which release brought what). This is not
+  /// modelled.
   bool has_other_offload = false;
 };
 

@@ -64,7 +64,8 @@ enum class HostSync {
   parameters,        ///< stage 3: before a module (one rank), after persistent gathers
   offload_copy,      ///< the copies of gradients to the host, before the next of them or the update
   offload_overflow,  ///< reads whether one tensor's gradient has inf or NaN
-  offload_norm,      ///< reads the norm of one tensor's gradient, or their sum over the ranks
+  offload_norm,      ///< reads the norm of the gradient of a tensor or, in stage 3, of a sub-group
+                     ///< of them; in stages 1 and 2 also their sum over the ranks
   blocking_copy,     ///< a copy between device and host that the host waits for
 };
 
