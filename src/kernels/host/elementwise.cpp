@@ -35,6 +35,14 @@ void scale(InstructionSet set, T* x, std::int64_t count, float factor) {
 
 std::int64_t bytes_of(DType dtype) { return static_cast<std::int64_t>(size_of(dtype)); }
 
+void fill_bytes(Threads& threads, Tensor out, std::uint8_t byte, const PassOptions& options) {
+  for_chunks(threads, options, out.numel, bytes_of(out.dtype),
+             [=](std::int64_t begin, std::int64_t end) {
+               const Tensor part = out.slice(begin, end - begin);
+               std::memset(part.data, byte, part.size());
+             });
+}
+
 }  // namespace
 
 void compute(Threads& threads, const Scale& op, const PassOptions& options) {
@@ -78,15 +86,13 @@ void compute(Threads& threads, const Copy& op, const PassOptions& options) {
 }
 
 void compute(Threads& threads, const FillZero& op, const PassOptions& options) {
-  const Tensor out = op.out;
-  for_chunks(threads, options, out.numel, bytes_of(out.dtype),
-             [=](std::int64_t begin, std::int64_t end) {
-               const Tensor part = out.slice(begin, end - begin);
-               std::memset(part.data, 0, part.size());
-             });
+  fill_bytes(threads, op.out, 0, options);
 }
 
 void compute(Threads& threads, const FillConstant& op, const PassOptions& options) {
+  if (op.out.dtype == DType::uint8) {
+    return fill_bytes(threads, op.out, static_cast<std::uint8_t>(op.value), options);
+  }
   with_type(op.out.dtype, [&]<class T>(std::type_identity<T>) {
     T* const out = elements<T>(op.out);
     const T element = from_float<T>(static_cast<float>(op.value));

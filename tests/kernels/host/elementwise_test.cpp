@@ -265,7 +265,7 @@ TEST(HostElementwiseTest, CopiesAndFillsWriteEveryElementAndNoOther) {
   });
 }
 
-TEST(HostElementwiseTest, BytesAreCopiedAndClearedButThereIsNoArithmeticOnThem) {
+TEST(HostElementwiseTest, BytesAreCopiedAndFilledButThereIsNoArithmeticOnThem) {
   Threads threads(2);
   std::vector<std::int8_t> in(100, 3);
   std::vector<std::int8_t> out(100, 1);
@@ -276,6 +276,8 @@ TEST(HostElementwiseTest, BytesAreCopiedAndClearedButThereIsNoArithmeticOnThem) 
   EXPECT_EQ(out, in);
   compute(threads, FillZero{to});
   EXPECT_EQ(out, std::vector<std::int8_t>(100, 0));
+  compute(threads, FillConstant{{out.data(), 100, DType::uint8}, 5});
+  EXPECT_EQ(out, std::vector<std::int8_t>(100, 5));
   EXPECT_THROW(compute(threads, Scale{to, 2}), std::invalid_argument);
   EXPECT_THROW(compute(threads, Cast{from.slice(0, 25), {out.data(), 25, DType::fp32}}),
                std::invalid_argument);
