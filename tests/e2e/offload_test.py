@@ -25,8 +25,8 @@ class Offload(ProgramTest):
         return json.loads(finished.stdout)
 
     def test_a_plan_says_what_a_rank_needs_of_its_host_and_of_its_device(self):
-        path = self.offloaded([1, 2], host_memory_limit="1GiB")
-        without = self.write_config(self.tiny(zero_optimization={"stage": [1, 2]},
+        path = self.offloaded([1, 2, 3], host_memory_limit="1GiB")
+        without = self.write_config(self.tiny(zero_optimization={"stage": [1, 2, 3]},
                                               train_micro_batch_size_per_gpu=[4]), "without.json")
 
         plan = self.planned("--memory-limit", "1GiB", path)
@@ -35,8 +35,8 @@ class Offload(ProgramTest):
         self.assertEqual(plan["host_memory_limit_bytes"], 1 << 29)
         for stage, other in zip(plan["stages"], beside["stages"]):
             self.assertTrue(stage["fits_on_host"])
-            # fp32: 4 + 4 + 4 + 8 bytes of each of a rank's parameters, and a tensor of the largest
-            self.assertGreater(stage["peak_host_memory_bytes"], 20 * plan["num_params"] // 2)
+            # fp32: 4 + 4 + 4 + 8 bytes of each of a rank's parameters, and more below stage 3
+            self.assertGreaterEqual(stage["peak_host_memory_bytes"], 20 * plan["num_params"] // 2)
             self.assertLess(stage["memory_bytes_per_rank"], other["memory_bytes_per_rank"])
             self.assertNotIn("peak_host_memory_bytes", other)
         text = self.plan("--memory-limit", "1GiB", path).stdout
@@ -74,25 +74,26 @@ class Offload(ProgramTest):
         self.assertRegex(finished.stdout, "with pin_memory false, which rounds nothing up, .*, which fits\n")
 
     def test_training_on_cpu_ranks_and_what_is_said_of_it(self):
-        path = self.offloaded([1, 2], host_memory_limit="1GiB")
+        path = self.offloaded([1, 2, 3], host_memory_limit="1GiB")
 
         finished = self.tune_well(3, path, "--memory-limit", "256MiB")
 
         results = outcomes(self.results)
-        self.assertEqual(len(results), 2)
+        self.assertEqual(len(results), 3)
         for outcome in results.values():
             self.assertEqual(outcome["status"], "measured")
             host = outcome["peak_host_memory_bytes"]
             self.assertEqual(host["pinned"], 0)
             self.assertEqual(host["held"], host["pageable"])
             passes = {line["pass"]: line for line in outcome["ledger"]["host_passes"]}
-            self.assertEqual(sorted(passes), ["master_cast", "unscale", "update"])
+            self.assertLessEqual({"unscale", "update"}, set(passes))
             self.assertEqual(passes["update"]["read_bytes"] * 12, passes["update"]["written_bytes"] * 16)
             self.assertGreater(passes["update"]["time_s"], 0)
             self.assertEqual(outcome["peak_memory_bytes_by_category"]["optimizer"], 0)
             copied = {(line["purpose"], line["transfer"]): line
                       for line in outcome["ledger"]["transfers"]}
             self.assertIn(("gradient", "device_to_host"), copied)
+            self.assertEqual(("gradient_shard", "device_to_host") in copied, outcome is results.get("z3_gas1_tmbspg4"))
             self.assertIn(("update", "host_to_device"), copied)
         optimum = read_json(self.results / "ds_config_optimal.json")
         self.assertEqual(optimum["zero_optimization"]["offload_optimizer"], OFFLOAD)
