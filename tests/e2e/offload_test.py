@@ -3,7 +3,7 @@
 import json
 import unittest
 
-from support import PROGRAM, ProgramTest, outcomes, read_json
+from support import PROGRAM, ProgramTest, example, outcomes, read_json
 
 OFFLOAD = {"device": "cpu", "pin_memory": False}
 
@@ -71,7 +71,7 @@ class Offload(ProgramTest):
         finished = self.plan(self.write_config(config))
 
         self.assertEqual(finished.returncode, 3, finished.stderr)
-        self.assertRegex(finished.stdout, "with pin_memory false, which rounds nothing up, .*, which fits\n")
+        self.assertRegex(finished.stdout, "with pin_memory false, which rounds nothing up, .* at most, which fits\n")
 
     def test_training_on_cpu_ranks_and_what_is_said_of_it(self):
         path = self.offloaded([1, 2, 3], host_memory_limit="1GiB")
@@ -103,6 +103,12 @@ class Offload(ProgramTest):
         self.assertEqual(explained.returncode, 0, explained.stderr)
         self.assertIn("pass on the host", explained.stdout)
         self.assertIn("offload_overflow", explained.stdout)
+
+    def test_the_example_fits_with_offload_alone(self):
+        configurations = self.planned(example("offload"))["configurations"]
+
+        self.assertEqual({(fate["fate"], "oo_dcpu" in fate["name"]) for fate in configurations},
+                         {("does not fit", False), ("to be tried", True)})
 
     def test_without_limits_device_and_host_are_one_memory(self):
         self.tune_well(3, self.offloaded([2]))

@@ -84,7 +84,9 @@ struct Placement {
 /// The part of a process's device that one experiment may use.
 struct DeviceShare {
   Bytes memory_limit = 0;
-  int threads = 0;  ///< cores of the host, where the device computes on them; 0: none
+  /// Cores of the host, for what is computed on them: all of it on a CPU, what is offloaded on
+  /// every device. 0: one.
+  int threads = 0;
   /// Called again and again while device() waits for the work that the experiment before has left;
   /// it may throw (ExperimentAborted).
   std::function<void()> meanwhile = {};

@@ -99,7 +99,7 @@ Allocation Device::allocate_on_host(Tier tier, MemoryCategory category, Bytes si
   return memory;
 }
 
-// Nothing is in flight: whoever copies from or to it waits before it is given back.
+// Where an experiment was given up, a copy from or to it may still be queued: the device waits.
 void Device::free_on_host(const Allocation& memory) noexcept {
   do_free_on_host(memory.tier, memory.data, memory.size);
   if (is_one_memory_) budget_.release(memory.category, memory.size, memory.block);

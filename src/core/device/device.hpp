@@ -246,7 +246,8 @@ class Device {
   /// still throws OutOfMemoryError when the device itself is full.
   virtual void* do_allocate(MemoryCategory category, Bytes size) = 0;
   virtual void do_free(void* data, Bytes size) noexcept = 0;
-  /// The same for memory of the host; here for devices that live in it.
+  /// The same for memory of the host; here for devices that live in it. Freeing waits for copies
+  /// that are still queued.
   virtual void* do_allocate_on_host(Tier tier, MemoryCategory category, Bytes size) {
     (void)tier;
     return do_allocate(category, size);

@@ -34,7 +34,8 @@ struct RunSettings {
   AllocatorModel allocator = AllocatorModel::exact;
   ProductWorkspace product_workspace = {};  ///< of PyTorch; none on a CPU
   std::string backend = "cpu";  ///< "cpu", "cuda" or "sim"; "auto" has been resolved before
-  /// Threads of the BLAS on the CPU backend: the cores divided by the ranks that share them.
+  /// Threads of the BLAS on the CPU backend, and of the host's passes over what is offloaded on
+  /// every backend: the cores divided by the ranks that share them.
   int threads_per_rank = 1;
   /// The number of workers on the host that has most, which DeepSpeed's device_count() would
   /// return. Ranks are dealt out host by host, so rank / devices_per_node is the node. 0: not

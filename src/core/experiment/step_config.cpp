@@ -64,6 +64,37 @@ bool has_cpu_optimizer(const OptimizerConfig& optimizer) {
   return is<AdagradSettings>(optimizer) || is<LionSettings>(optimizer);
 }
 
+double ratio_of(const json::object& offload) {
+  double ratio = 1;
+  read(offload, "ratio", ratio);
+  return ratio;
+}
+
+// DeepSpeed passes on what the optimizer is given, of which its ops for the CPU take less than
+// those for GPUs: any other argument is an error.
+void find_unsupported_arguments(const json::object& root, StepConfig& config) {
+  constexpr std::string_view kOfAdam =
+      " lr betas eps weight_decay bias_correction amsgrad adam_w_mode fp32_optimizer_states "
+      "torch_adam max_grad_norm ";
+  constexpr std::string_view kOfAdagrad =
+      " lr eps weight_decay amsgrad fp32_optimizer_states max_grad_norm ";
+  constexpr std::string_view kOfLion =
+      " lr betas weight_decay fp32_optimizer_states max_grad_norm ";
+  const bool is_adagrad = is<AdagradSettings>(config.optimizer);
+  const std::string_view taken =
+      is_adagrad ? kOfAdagrad : (is<LionSettings>(config.optimizer) ? kOfLion : kOfAdam);
+  for (const auto& member : section(section(root, "optimizer"), "params")) {
+    if (taken.find(concat(' ', std::string_view(member.key()), ' ')) != taken.npos) continue;
+    config.unsupported.push_back(concat("optimizer.params.", std::string_view(member.key()),
+                                        " with zero_optimization.offload_optimizer"));
+  }
+  bool takes_cpu_adam = true;
+  read(root, "zero_force_ds_cpu_optimizer", takes_cpu_adam);
+  if (config.optimizer.client && !takes_cpu_adam) {
+    config.unsupported.emplace_back("zero_force_ds_cpu_optimizer: false");
+  }
+}
+
 // What of an offloaded optimizer is another step than the one that is modelled, or an error of
 // DeepSpeed's. Below stage 3 "nvme" is the same as "cpu".
 void find_unsupported_offload(const json::object& offload, StepConfig& config) {
@@ -72,10 +103,7 @@ void find_unsupported_offload(const json::object& offload, StepConfig& config) {
       config.unsupported.push_back(concat("zero_optimization.offload_optimizer", what));
   };
   const bool is_stage_3 = config.stage == 3;
-  double ratio = 1;
-  read(offload, "ratio", ratio);
-  add(ratio < 1 && !is_stage_3, ".ratio below stage 3 (an error of DeepSpeed's)");
-  add(ratio < 1 && is_stage_3, ".ratio below 1: sub-groups that stay on the device");
+  add(is_stage_3 && ratio_of(offload) < 1, ".ratio below 1: sub-groups that stay on the device");
   add(is_stage_3 && read_text(offload, "device", "none") == "nvme", ".device: nvme in stage 3");
   add(is_on(offload, "super_offload"), ".super_offload");
   add(!has_cpu_optimizer(config.optimizer), " with an optimizer that has no CPU kernel");
@@ -97,6 +125,8 @@ void find_unsupported_zero(const json::object& zero, StepConfig& config) {
     add(read_text(section(zero, key), "device", "none") != "none", key);
     add(is_on(zero, old_key), old_key);
   };
+  add(config.stage < 3 && ratio_of(section(zero, "offload_optimizer")) < 1,
+      "offload_optimizer.ratio below stage 3 (an error of DeepSpeed's)");
   if (config.stage == 0) {
     add_offload("offload_optimizer", "cpu_offload");
     return;
@@ -191,6 +221,7 @@ StepConfig make_step_config(const json::object& ds_config) {
   if (config.offload_optimizer && config.stage < 3) config.contiguous_gradients = true;
   find_unsupported_checkpointing(ds_config, config);
   find_unsupported_zero(zero, config);
+  if (config.offload_optimizer && config.stage > 0) find_unsupported_arguments(ds_config, config);
   find_unsupported_gradients(config);
   find_unsupported_in_release(config);
   find_unsupported(ds_config, config);

@@ -7,8 +7,12 @@
 
 namespace dstune::cpu {
 
-CpuDevice::CpuDevice(Bytes memory_limit, int threads)
-    : Device(memory_limit), host_threads_(std::make_unique<host::Threads>(threads)) {}
+CpuDevice::CpuDevice(Bytes memory_limit, int threads) : Device(memory_limit), threads_(threads) {}
+
+host::Threads& CpuDevice::host_team() {
+  if (!host_team_) host_team_ = std::make_unique<host::Threads>(threads_);
+  return *host_team_;
+}
 
 Seconds CpuDevice::now() const {
   return std::chrono::duration<Seconds>(std::chrono::steady_clock::now().time_since_epoch())

@@ -35,7 +35,7 @@ class CpuDevice final : public Device {
   explicit CpuDevice(Bytes memory_limit, int threads = 1);
 
   std::string name() const override { return "cpu"; }
-  int host_threads() const { return host_threads_->count(); }
+  int host_threads() const noexcept { return threads_; }
 
   /// Who multiplies: the BLAS, until somebody else is chosen.
   Products& products() { return products_; }
@@ -73,9 +73,9 @@ class CpuDevice final : public Device {
 #define DSTUNE_COMPUTE(Operation) void compute(const Operation& op) override;
   DSTUNE_OPERATIONS(DSTUNE_COMPUTE)
 #undef DSTUNE_COMPUTE
-#define DSTUNE_COMPUTE_ON_HOST(Operation)                            \
-  void compute_on_host(const Operation& op) override {               \
-    host::compute(*host_threads_, op, {.tick = [this] { tick(); }}); \
+#define DSTUNE_COMPUTE_ON_HOST(Operation)                         \
+  void compute_on_host(const Operation& op) override {            \
+    host::compute(host_team(), op, {.tick = [this] { tick(); }}); \
   }
   DSTUNE_HOST_OPERATIONS(DSTUNE_COMPUTE_ON_HOST)
 #undef DSTUNE_COMPUTE_ON_HOST
@@ -96,7 +96,11 @@ class CpuDevice final : public Device {
   void calculate(const LogSoftmax& op);
   void calculate(const LogSoftmaxBackward& op);
 
-  std::unique_ptr<host::Threads> host_threads_;
+  /// Made at its first use, which most experiments do not have.
+  host::Threads& host_team();
+
+  int threads_;
+  std::unique_ptr<host::Threads> host_team_;
   Allocator allocator_;
   Products products_;
   std::vector<float> scratch_;

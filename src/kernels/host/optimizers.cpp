@@ -45,11 +45,17 @@ void compute(Threads& threads, const Lion& op, const PassOptions& options) {
   const std::int64_t count = op.parameter.numel;
   assert(op.gradient.numel == count && op.exp_avg.numel == count);
   assert(op.gradient.dtype == DType::fp32 && op.parameter.dtype == DType::fp32);
-  const LionUpdate update(op.step);
+  // What has neither momentum nor gradient moves the other way than in the kernel for GPUs, of
+  // which LionUpdate is: here the sign of a zero decides (csrc/lion/cpu_lion_impl.cpp of 0.19.8).
+  const LionUpdate c(op.step);
   const auto* const g = elements<float>(op.gradient);
   auto* const p = elements<float>(op.parameter);
   auto* const m = elements<float>(op.exp_avg);
-  pass(threads, options, count, 20, [=](std::int64_t i) { update(i, g[i], p[i], m[i]); });
+  pass(threads, options, count, 20, [=](std::int64_t i) {
+    const float direction = c.beta1 * m[i] + c.rest1 * g[i];
+    p[i] = p[i] * c.keep - std::copysign(c.lr, direction);
+    m[i] = c.beta2 * m[i] + c.rest2 * g[i];
+  });
 }
 
 void compute(Threads& threads, const Adagrad& op, const PassOptions& options) {

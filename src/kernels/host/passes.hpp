@@ -16,7 +16,7 @@ struct PassOptions {
   /// Unless empty, it is called on the calling thread before the pass and about every millisecond
   /// of it; what it throws ends the pass.
   std::function<void()> tick = {};
-  /// One of instruction_sets().
+  /// One of instruction_sets(). The search for inf and NaN has the plain one in any case.
   InstructionSet instructions = widest_instruction_set();
 };
 

@@ -177,6 +177,20 @@ TEST(ExperimentKey, IsTheSameWhateverTheOrderOfKeysNameAndTimeout) {
   EXPECT_EQ(other.key(), experiment.key());
 }
 
+TEST(ExperimentKey, HasTheHostsMemoryOnlyWhereSomethingIsOffloaded) {
+  Experiment experiment = example();
+  const std::string key = experiment.key();
+  experiment.settings.host_memory_limit = 1 << 30;
+  EXPECT_EQ(experiment.key(), key);
+  EXPECT_EQ(experiment_from_json(to_json(experiment)).settings, experiment.settings);
+
+  experiment.ds_config.set("zero_optimization",
+                           {{"stage", 2}, {"offload_optimizer", {{"device", "cpu"}}}});
+  const std::string offloaded = experiment.key();
+  experiment.settings.host_memory_limit = 2 << 20;
+  EXPECT_NE(experiment.key(), offloaded);
+}
+
 TEST(ExperimentKey, DiffersForWhateverChangesTheResult) {
   const auto key_after = [](auto change) {
     Experiment experiment = example();

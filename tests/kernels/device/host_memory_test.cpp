@@ -101,6 +101,7 @@ TEST_P(HostTensorTest, CountWithinTheDevicesLimitWhereBothAreOneMemory) {
   EXPECT_EQ(limited->host_memory().held(), 0U);
 }
 
+// A sanitizer ends a program that asks for so much, unless it is told not to (CMakeLists.txt).
 TEST_P(HostTensorTest, AreOutOfMemoryWhereTheSystemHasNone) {
   constexpr Bytes kMoreThanAnyMachine = Bytes{1} << 61U;
   for (const Tier tier : kHostTiers) {

@@ -13,12 +13,13 @@ Bytes PinnedModel::needs(Bytes size) const {
 }
 
 void PinnedModel::take(Bytes size) {
-  const Bytes fresh = needs(size);
-  held_ += fresh;
-  if (fresh == 0) --cached_[block_size(size)];
+  const auto cached = cached_.try_emplace(block_size(size), 0).first;
+  held_ += needs(size);
+  if (cached->second > 0) --cached->second;
 }
 
-void PinnedModel::give_back(Bytes size) { ++cached_[block_size(size)]; }
+// Its size was taken before, so that it has its place and nothing need be allocated.
+void PinnedModel::give_back(Bytes size) noexcept { ++cached_.find(block_size(size))->second; }
 
 void HostMemory::take(Tier tier, MemoryCategory category, Bytes size) {
   const bool is_pinned = tier == Tier::pinned;

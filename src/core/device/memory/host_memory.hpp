@@ -22,7 +22,8 @@ class PinnedModel {
   /// The bytes that a request takes of the system: none where a block waits for it.
   Bytes needs(Bytes size) const;
   void take(Bytes size);
-  void give_back(Bytes size);
+  /// @param size  as it was taken
+  void give_back(Bytes size) noexcept;
 
   Bytes held() const noexcept { return held_; }  ///< in use and cached
 

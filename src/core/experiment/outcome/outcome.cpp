@@ -84,7 +84,10 @@ json::object to_json(const PeakHostMemory& peak) {
       {"pinned", peak.at_peak.pinned}, {"pageable", peak.at_peak.pageable}, {"held", peak.held}};
 }
 
-PeakHostMemory host_memory_from_json(const json::object& object) {
+/// @param value  null: nothing was offloaded, or the version is an earlier one
+PeakHostMemory host_memory_from_json(const json::value* value) {
+  if (value == nullptr) return {};
+  const json::object& object = value->as_object();
   return {{integer<Bytes>(object, "pinned"), integer<Bytes>(object, "pageable")},
           integer<Bytes>(object, "held")};
 }
@@ -162,6 +165,12 @@ Summary step_time_from_json(const json::object& object) {
           object.contains("independent_steps") ? real(object, "independent_steps") : 0};
 }
 
+std::optional<SlowPart> slow_steps_from_json(const json::value* value) {
+  if (value == nullptr) return std::nullopt;
+  const json::object& part = value->as_object();
+  return SlowPart{integer<int>(part, "count"), real(part, "longer_share")};
+}
+
 Measured measured_from_json(const json::object& object) {
   Measured measured;
   measured.steps = integer<int>(object, "steps");
@@ -196,9 +205,7 @@ Measured measured_from_json(const json::object& object) {
       measured.compute_times.push_back(time.to_number<double>());
     }
   }
-  if (const auto* peak = object.if_contains("peak_host_memory_bytes")) {
-    measured.peak_host_memory = host_memory_from_json(peak->as_object());
-  }
+  measured.peak_host_memory = host_memory_from_json(object.if_contains("peak_host_memory_bytes"));
   if (const auto* uses = object.if_contains("core_use")) {
     measured.core_use = core_uses_from_json(uses->as_array());
   }
@@ -215,10 +222,7 @@ Measured measured_from_json(const json::object& object) {
   if (const auto* rates = object.if_contains("machine_rates")) {
     measured.machine_rates = machine_rates_from_json(rates->as_object());
   }
-  if (const auto* slow = object.if_contains("slow_steps")) {
-    const auto& part = slow->as_object();
-    measured.slow_steps = {integer<int>(part, "count"), real(part, "longer_share")};
-  }
+  measured.slow_steps = slow_steps_from_json(object.if_contains("slow_steps"));
   if (const auto* check = object.if_contains("machine_check")) {
     measured.machine_check = machine_check_from_json(check->as_object());
   }

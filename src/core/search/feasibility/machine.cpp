@@ -237,6 +237,15 @@ TuningConfig completed(TuningConfig config, const Machine& machine) {
 
 namespace {
 
+/// What a worker may take of its host where its device lives there, too.
+Bytes limit_on_host(const Machine& machine, const std::vector<WorkerInfo>& workers) {
+  const DeviceInfo* const device =
+      workers.empty() ? nullptr : find_device(workers.front().devices, machine.backend);
+  const bool adds_up =
+      device != nullptr && device->is_shared && machine.host_memory_limit != kNoLimit;
+  return machine.memory_limit + (adds_up ? machine.host_memory_limit : 0);
+}
+
 // A user who has GPUs does not mean to train on CPUs.
 std::string passed_over(const Machine& machine, const std::vector<WorkerInfo>& workers) {
   for (const WorkerInfo& worker : workers) {
@@ -285,7 +294,7 @@ std::vector<std::string> machine_warnings(const TuningConfig& config, const Mach
   const bool is_users = config.settings.memory_limit != 0;
   for (auto& line :
        exceeded_rooms(is_users ? "memory_limit is" : "the memory limit of the run that goes on is",
-                      machine.memory_limit, !is_users, machine.backend, workers)) {
+                      limit_on_host(machine, workers), !is_users, machine.backend, workers)) {
     line += is_users ? "; the system ends workers that use so much"
                      : "; --memory-limit sets another, under which all is measured again";
     warnings.push_back(std::move(line));

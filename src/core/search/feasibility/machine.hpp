@@ -17,7 +17,7 @@ struct Machine {
   int group_size = 1;        ///< data-parallel ranks per experiment
   std::string backend;       ///< "cpu", "sim"; never "auto"
   Bytes memory_limit = 0;    ///< per rank; 0: not known, in a plan for which no GPU was asked
-  int threads_per_rank = 1;  ///< threads of the BLAS, on the CPU
+  int threads_per_rank = 1;  ///< see RunSettings
   /// Workers of the host that has most; 0: not known, and all count as one node.
   int devices_per_node = 0;
   /// The user's, a profile that was found, or the backend's preset.

@@ -134,6 +134,14 @@ bool may_offload(const TuningConfig& config) {
   });
 }
 
+/// Machines of a kind differ by some MiB, and a run that goes on would measure all again if it
+/// found another limit than the one that it began with.
+Bytes alike_on_machines_of_a_kind(Bytes limit) {
+  constexpr Bytes kUnit = Bytes{1} << 30U;
+  constexpr Bytes kLarge = 8 * kUnit;
+  return limit < kLarge || limit == kNoLimit ? limit : limit / kUnit * kUnit;
+}
+
 bool lives_on_host(const std::string& backend, const std::vector<DeviceInfo>& devices) {
   const DeviceInfo* const device = find_device(devices, backend);
   return device != nullptr && device->is_shared;
@@ -144,6 +152,8 @@ bool lives_on_host(const std::string& backend, const std::vector<DeviceInfo>& de
 Bytes host_memory_limit_of_run(const TuningConfig& config, const std::string& backend,
                                const std::vector<WorkerInfo>& workers) {
   if (!may_offload(config)) return 0;
+  const bool is_one = lives_on_host(backend, workers.front().devices);
+  if (is_one && config.settings.memory_limit == 0) return 0;
   int on_a_host = 1;
   for (const WorkerInfo& worker : workers) on_a_host = std::max(on_a_host, worker.workers_on_host);
   if (config.host_memory_limit) {
@@ -157,18 +167,16 @@ Bytes host_memory_limit_of_run(const TuningConfig& config, const std::string& ba
       least = std::min(least, room.nominal());
     }
   }
-  if (!lives_on_host(backend, workers.front().devices)) return least;
-  const Bytes taken = config.settings.memory_limit;
-  return taken == 0 ? 0 : least - std::min(taken, least);
+  if (is_one) least -= std::min(config.settings.memory_limit, least);
+  return std::max<Bytes>(alike_on_machines_of_a_kind(least), 1);
 }
 
 Bytes host_memory_limit_of_plan(const TuningConfig& config, const std::string& backend,
                                 const std::vector<DeviceInfo>& here, int on_each_host) {
   if (!may_offload(config)) return 0;
-  if (config.host_memory_limit) {
-    return std::max<Bytes>(*config.host_memory_limit / static_cast<Bytes>(on_each_host), 1);
-  }
-  return lives_on_host(backend, here) && config.settings.memory_limit == 0 ? 0 : kNoLimit;
+  if (lives_on_host(backend, here) && config.settings.memory_limit == 0) return 0;
+  if (!config.host_memory_limit) return kNoLimit;
+  return std::max<Bytes>(*config.host_memory_limit / static_cast<Bytes>(on_each_host), 1);
 }
 
 std::string shortage_of_free_memory(Bytes limit, const std::string& backend,

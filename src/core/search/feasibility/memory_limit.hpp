@@ -36,8 +36,8 @@ MemoryLimit memory_limit_of_run(const TuningConfig& config, const std::string& b
 
 /// RunSettings::host_memory_limit. The user's limit, which is a node's, divided by the workers of
 /// the host that has most; or what the narrowest MemoryRoom of any worker leaves beside what a
-/// device takes that lives in the same memory. 0 (one limit for both) where nothing is offloaded,
-/// and on such a device if the user limits neither.
+/// device takes that lives in the same memory, in whole GiB if it is large. 0 (one limit for both)
+/// where nothing is offloaded, and on such a device unless the user limits its memory.
 Bytes host_memory_limit_of_run(const TuningConfig& config, const std::string& backend,
                                const std::vector<WorkerInfo>& workers);
 /// The same for a plan, whose hosts are not known: kNoLimit unless the user limits them.

@@ -166,9 +166,10 @@ Effect find_effect(Experiment experiment, const std::vector<int>& ranks, const D
     }
     if (rank == 0) {
       effect.dry = std::move(*measured);
-    } else if (peak.counted() > effect.dry.peak_memory.counted()) {
-      effect.dry.peak_memory = peak;
+      continue;
     }
+    if (peak.counted() > effect.dry.peak_memory.counted()) effect.dry.peak_memory = peak;
+    if (on_host.held > effect.dry.peak_host_memory.held) effect.dry.peak_host_memory = on_host;
   }
   effect.number = hash.number();
   return effect;

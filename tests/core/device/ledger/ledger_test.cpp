@@ -244,5 +244,15 @@ TEST(Ledger, ClearForgetsEverything) {
   EXPECT_EQ(ledger, Ledger());
 }
 
+TEST(LedgerJson, ReadsTransfersOfEarlierVersionsAsNumbers) {
+  Ledger ledger;
+  ledger.add_transfer({.bytes = 4});
+  json::object object = ledger.to_json();
+  json::object& line = object["transfers"].as_array().at(0).as_object();
+  for (const char* key : {"purpose", "tier", "blocking", "stream"}) line.erase(key);
+
+  EXPECT_EQ(Ledger::from_json(object), ledger);
+}
+
 }  // namespace
 }  // namespace dstune::ledger_test

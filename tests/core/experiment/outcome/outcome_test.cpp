@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/json_parser.hpp"
+#include "core/base/text.hpp"
 #include "tests/support/make_ledger.hpp"
 
 namespace dstune::outcome_test {
@@ -36,6 +37,7 @@ Measured awkward() {
   }
   measured.peak_memory.active = 65937544832;
   measured.peak_memory.reserved = 65938653184;
+  measured.peak_host_memory = {{1'000'000'000'001, 2'000'000'000'003}, 3'000'000'000'007};
   measured.peak_memory.phase = StepPhase::update;
   measured.peak_memory.phases[3] = StepPhase::reduction;
   measured.ledger = test::make_ledger();
@@ -144,6 +146,17 @@ TEST(OutcomeJson, WhatTheSystemRefusedReadsBack) {
   const OutOfMemory fault{5, {}, 6_GiB, 11_GiB, 16_GiB, 0, "ulimit -v has nothing left"};
 
   EXPECT_EQ(std::get<OutOfMemory>(through_text(fault)), fault);
+}
+
+TEST(OutcomeJson, TheTierThatWasShortReadsBackAndIsSaid) {
+  for (const Tier tier : {Tier::pinned, Tier::pageable}) {
+    const OutOfMemory fault{5, MemoryCategory::optimizer, 6_GiB, 11_GiB, 16_GiB, 0, "", tier};
+
+    EXPECT_EQ(std::get<OutOfMemory>(through_text(fault)), fault);
+    EXPECT_EQ(describe(fault), concat("out of the host's memory (", name_of(tier),
+                                      ") on rank 5 (wanted 6.00 GiB more for optimizer, 11.00 GiB "
+                                      "of 16.00 GiB allocated)"));
+  }
 }
 
 TEST(OutOfMemoryOfAMachine, IsOneBelowTheLimit) {

@@ -230,6 +230,8 @@ TEST(HostMemoryLimit, IsLessWhatADeviceInTheSameMemoryMayTake) {
   EXPECT_EQ(host_memory_limit_of_run(offloading("cpu", 8 * kGiB), "cpu", workers),
             apart - 7 * kGiB);
   EXPECT_EQ(host_memory_limit_of_run(offloading("cpu", 0), "cpu", workers), 0U);
+  EXPECT_EQ(host_memory_limit_of_run(offloading("cpu", 90 * kGiB), "cpu", workers), 1U)
+      << "nothing is left, which is not the same as one memory";
 }
 
 TEST(HostMemoryLimit, OfAPlanElsewhereIsNotKnown) {

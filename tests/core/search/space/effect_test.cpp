@@ -158,13 +158,23 @@ TEST(IsDominated, LooksAtEverythingThatIsCounted) {
   sync.ledger.add_sync(HostSync::norm, 0);
   Measured transfer = dry(10);
   transfer.ledger.add_transfer({.bytes = 4});
+  Measured sent = transfer;
+  sent.ledger.add_transfer({.bytes = 4});
+  Measured same_calls = transfer;
+  same_calls.ledger.add_transfer({.bytes = 8});
+  Measured host_pass = dry(10);
+  host_pass.ledger.add_host_pass(MemoryPass::update, 1, 0, 0);
+  Measured host_memory = dry(10);
+  host_memory.peak_host_memory.held = 1;
   Measured host = dry(10);
   host.ledger.add_host(HostEvent::gradient_hook, 0);
 
   EXPECT_TRUE(is_dominated(base, bytes));
-  for (const Measured* other : {&calls, &pass, &sync, &transfer, &host}) {
+  for (const Measured* other : {&calls, &pass, &sync, &transfer, &host, &host_pass, &host_memory}) {
     EXPECT_FALSE(is_dominated(base, *other));
   }
+  EXPECT_TRUE(is_dominated(same_calls, sent));
+  EXPECT_FALSE(is_dominated(sent, same_calls)) << "fewer bytes in as many copies";
 }
 
 TEST(IsDominated, WhatRunsBesideTheComputationIsWorthMore) {

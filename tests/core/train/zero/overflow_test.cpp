@@ -24,7 +24,8 @@ struct Setting {
   int stage = 0;
   int ranks = 1;
   bool client = false;  ///< two parameter groups; in stage 0 another engine
-  bool knobs = false;   ///< stage 1: fp32 sums of micro-steps; 2: no bucket; 3: offload_optimizer
+  bool knobs = false;   ///< stage 1: fp32 sums of micro-steps; 2: no bucket
+  bool offload = false;
 };
 
 std::vector<Setting> all_settings() {
@@ -33,7 +34,8 @@ std::vector<Setting> all_settings() {
     for (const int ranks : {1, 2}) {
       for (const bool client : {false, true}) settings.push_back({stage, ranks, client});
     }
-    if (stage > 0) settings.push_back({stage, 2, true, true});
+    if (stage == 1 || stage == 2) settings.push_back({stage, 2, true, true});
+    if (stage > 0) settings.push_back({stage, 2, true, false, true});
   }
   return settings;
 }
@@ -41,7 +43,7 @@ std::vector<Setting> all_settings() {
 std::string name_of(const testing::TestParamInfo<Setting>& setting) {
   return "Stage" + std::to_string(setting.param.stage) + "Ranks" +
          std::to_string(setting.param.ranks) + (setting.param.client ? "Client" : "") +
-         (setting.param.knobs ? "Knobs" : "");
+         (setting.param.knobs ? "Knobs" : "") + (setting.param.offload ? "Offload" : "");
 }
 
 // Micro-steps are accumulated, so that a sum with an infinity must be forgotten with its step.
@@ -58,7 +60,7 @@ StepConfig config_of(const Setting& setting, const LossScaleConfig& loss_scale) 
   config.sub_group_size = 500;
   if (setting.knobs && setting.stage == 1) config.grad_accum_dtype = DType::fp32;
   config.contiguous_gradients = !(setting.knobs && setting.stage == 2);
-  config.offload_optimizer = setting.knobs && setting.stage == 3;
+  config.offload_optimizer = setting.offload;
   return config;
 }
 

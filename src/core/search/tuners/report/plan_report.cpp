@@ -51,9 +51,9 @@ std::string host_shortage(const StagePlan& plan, Bytes limit) {
   const std::string text =
       concat("stage ", plan.stage, " does not fit into the host's memory: a rank needs ",
              format_bytes(plan.peak_host.held), " of ", format_bytes(limit));
-  if (as_asked == plan.peak_host.held) return concat(text, "\n");
+  if (as_asked == plan.peak_host.held || as_asked > limit) return concat(text, "\n");
   return concat(text, "; with pin_memory false, which rounds nothing up, ", format_bytes(as_asked),
-                as_asked <= limit ? ", which fits\n" : ", which does not fit either\n");
+                " at most, which fits\n");
 }
 
 std::string format_stages(const std::vector<StagePlan>& stages, Bytes host_limit) {

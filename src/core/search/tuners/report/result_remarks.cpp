@@ -94,6 +94,10 @@ std::string offload_remark(const Record& best) {
   const Measured* measured = measured_of(best);
   if (measured == nullptr || measured->ledger.host_passes().empty()) return "";
   const RunSettings& settings = best.experiment.settings;
+  if (traits_of_backend(settings.backend).time_is_virtual) {
+    return "the time of the offloaded optimizer is by guesses of what copies and the host's memory "
+           "do";
+  }
   const int threads = settings.threads_per_rank;
   std::string remark = concat("the offloaded optimizer ran on ", threads,
                               threads == 1 ? " thread" : " threads", " of the host per rank");

@@ -30,7 +30,8 @@ std::string arithmetic_remark(const std::vector<Record>& records);
 std::string library_remark(const Record& best);
 
 /// How many threads an offloaded optimizer had, and what a launcher must be told to give it as
-/// many; on a CPU what its copies do not say; "" where nothing is offloaded.
+/// many; on a CPU what its copies do not say, in virtual time that all of it is guessed; "" where
+/// nothing is offloaded.
 std::string offload_remark(const Record& best);
 
 /// "while they computed, the ranks had 31 % of a core (median): ..."; "" if they had three quarters

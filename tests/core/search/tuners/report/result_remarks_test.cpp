@@ -174,6 +174,11 @@ TEST(OffloadRemark, SaysHowManyThreadsTheUpdateHadAndWhoWouldGiveItFewer) {
   measured.ledger.add_host_pass(MemoryPass::update, 16, 12, 0.5);
   Record best = record(1, measured);
   best.experiment.settings.backend = "sim";
+  EXPECT_EQ(
+      offload_remark(best),
+      "the time of the offloaded optimizer is by guesses of what copies and the host's memory "
+      "do");
+  best.experiment.settings.backend = "cuda";
   best.experiment.settings.threads_per_rank = 8;
   EXPECT_EQ(
       offload_remark(best),

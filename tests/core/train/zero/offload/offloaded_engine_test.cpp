@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/json_parser.hpp"
+#include "core/base/text.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/train/families/families.hpp"
 #include "core/train/run_experiment.hpp"
@@ -205,21 +206,49 @@ json::object in_precision(const Split& split, const char* precision, const char*
   return config;
 }
 
+// The epsilon keeps what is next to nothing in a gradient from becoming a whole step.
+std::string optimizer_of(const char* type) {
+  return concat(R"({"type": ")", type,
+                R"(", "params": {"lr": 0.01, "eps": 1e-3, "weight_decay": 0.1}})");
+}
+
 // The same numbers are added in the same order: what differs is the rounding of a factor and of the
 // sum of norms.
 TEST(TrainingWithOffload, IsThatWithout) {
   constexpr int kSteps = 3;
-  for (const char* precision : {"bf16", "fp16"}) {
-    for (const Split split : {Split{1, 2, 3}, Split{2, 2, 1}, Split{2, 3, 3}}) {
-      SCOPED_TRACE(testing::Message() << precision << " " << split.stage << " " << split.ranks);
-      const auto without = run_training(in_precision(split, precision, "{}"), split.ranks, kSteps);
-      const auto with = run_training(
-          in_precision(split, precision, R"({"offload_optimizer": {"device": "cpu"}})"),
-          split.ranks, kSteps);
-      EXPECT_LT(largest_difference(with, without), 1e-5);
-      EXPECT_LT(largest_difference(with.norms, without.norms), 1e-5);
-      EXPECT_LT(largest_difference(with.losses, without.losses), 1e-5);
+  const std::pair<Split, const char*> cases[] = {
+      {{1, 2, 3}, R"("overlap_comm": false)"},
+      {{2, 2, 1}, R"("overlap_comm": true, "round_robin_gradients": true)"},
+      {{2, 3, 3}, R"("overlap_comm": true, "reduce_bucket_size": 100)"}};
+  for (const char* precision : {static_cast<const char*>(nullptr), "bf16", "fp16"}) {
+    for (const auto& [split, keys] : cases) {
+      for (const char* offload : {kPinned, kPageable}) {
+        SCOPED_TRACE(testing::Message() << (precision == nullptr ? "fp32" : precision) << " stage "
+                                        << split.stage << " " << keys << " " << offload);
+        const auto run = [&, &of = split, &zero = keys](const std::string& more) {
+          const std::string zero_keys = concat("{", zero, more, "}");
+          StepConfig config = make_step_config(in_precision(of, precision, zero_keys.c_str()));
+          config.optimizer.client = of.ranks == 3;  // two groups
+          return run_training(config, of.ranks, kSteps);
+        };
+        const auto without = run("");
+        const auto with = run(concat(R"(, "offload_optimizer": )", offload));
+        EXPECT_LT(largest_difference(with, without), 1e-5);
+        EXPECT_LT(largest_difference(with.norms, without.norms), 1e-5);
+        EXPECT_LT(largest_difference(with.losses, without.losses), 1e-5);
+      }
     }
+  }
+}
+
+TEST(TrainingWithOffload, IsThatWithoutForEachOptimizerOfTheCpu) {
+  for (const char* type : {"Adagrad", "Adam"}) {
+    json::object config = config_of({2, 2, 1});
+    config["optimizer"] = parse_json(optimizer_of(type));
+    const auto without = run_training(config, 2, 3);
+    config["zero_optimization"].as_object()["offload_optimizer"] = parse_json(kPinned);
+    const auto with = run_training(config, 2, 3);
+    EXPECT_LT(largest_difference(with, without), 1e-5) << type;
   }
 }
 
@@ -234,6 +263,13 @@ TEST(ConfigurationsOfOffload, ThatDeepSpeedOrTheStepDoesNotHaveAreSkippedByName)
   EXPECT_EQ(reason(2, R"({"device": "cpu", "ratio": 0.5})"),
             "not modelled: zero_optimization.offload_optimizer.ratio below stage 3 (an error of "
             "DeepSpeed's)");
+  EXPECT_EQ(reason(1, R"({"device": "none", "ratio": 0.5})"),
+            "not modelled: zero_optimization.offload_optimizer.ratio below stage 3 (an error of "
+            "DeepSpeed's)");
+  EXPECT_EQ(
+      reason(2, kPinned,
+             R"({"optimizer": {"type": "Adagrad", "params": {"lr": 1e-4, "lr_decay": 0.1}}})"),
+      "not modelled: optimizer.params.lr_decay with zero_optimization.offload_optimizer");
   const char* lamb = R"({"optimizer": {"type": "Lamb"}, "zero_allow_untested_optimizer": true})";
   EXPECT_EQ(reason(2, kPinned, lamb),
             "not modelled: zero_optimization.offload_optimizer with an optimizer that has no CPU "
