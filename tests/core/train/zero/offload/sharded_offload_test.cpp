@@ -252,7 +252,8 @@ TEST(WaitsOfShardedOffload, AreOneForEachCopyOfPageableMemory) {
 TEST(PassesOfShardedOffload, AreThoseOfTheTableOnTheHost) {
   const auto host_bytes = [](const Case& asked) {
     Bytes bytes = 0;
-    for (const HostPassLine& line : measured(asked).ledger.host_passes()) {
+    const Ledger ledger = measured(asked).ledger;
+    for (const HostPassLine& line : ledger.host_passes()) {
       bytes += line.read + line.written;
     }
     return bytes;
