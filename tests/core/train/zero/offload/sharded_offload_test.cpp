@@ -1,6 +1,7 @@
 // Stage 3 with the optimizer in the host's memory: bytes, copies and waits against docs/offload.md,
 // and steps that train as those on the device do.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -280,7 +281,13 @@ INSTANTIATE_TEST_SUITE_P(Splits, TrainingWithShardedOffload, testing::ValuesIn(s
                          test::name_of_split);
 
 // The same numbers are added in the same order: what differs is the rounding of a factor and of the
-// sum of norms.
+// sum of norms. In 16 bits it may tip the rounding of a parameter, which is 2^-8 of it in bf16 and
+// 2^-11 in fp16, in each of the steps.
+double tolerance_of(const char* precision, int steps) {
+  if (precision == nullptr) return 1e-5;
+  return steps * std::ldexp(1.0, std::string_view(precision) == "bf16" ? -8 : -11);
+}
+
 TEST_P(TrainingWithShardedOffload, IsThatWithout) {
   constexpr int kSteps = 3;
   for (const char* precision : {"bf16", "fp16", static_cast<const char*>(nullptr)}) {
@@ -291,9 +298,9 @@ TEST_P(TrainingWithShardedOffload, IsThatWithout) {
                              R"({"offload_optimizer": {"device": "cpu", "pin_memory": false},
                                  "overlap_comm": false, "sub_group_size": 100})"}) {
       const auto with = run_training(in_precision(split, precision, zero), split.ranks, kSteps);
-      EXPECT_LT(largest_difference(with, without), 1e-5);
-      EXPECT_LT(largest_difference(with.norms, without.norms), 1e-5);
-      EXPECT_LT(largest_difference(with.losses, without.losses), 1e-5);
+      EXPECT_LT(largest_difference(with, without), tolerance_of(precision, kSteps));
+      EXPECT_LT(largest_difference(with.norms, without.norms), tolerance_of(precision, kSteps));
+      EXPECT_LT(largest_difference(with.losses, without.losses), tolerance_of(precision, kSteps));
     }
   }
 }
