@@ -14,11 +14,6 @@ namespace {
 constexpr std::array<std::string_view, 2> kAllocators = {"exact", "caching"};
 constexpr std::array<std::string_view, kTiers> kTierNames = {"device", "pinned", "pageable"};
 
-std::string_view memory_of(Tier tier) {
-  if (tier == Tier::device) return "memory";
-  return tier == Tier::pinned ? "the host's memory (pinned)" : "the host's memory (pageable)";
-}
-
 std::string describe_use(Bytes in_use, Bytes limit, Bytes reserved) {
   if (reserved == 0) return concat(format_bytes(in_use), " of ", format_bytes(limit), " allocated");
   return concat(format_bytes(in_use), " allocated and ", format_bytes(reserved), " of ",
@@ -45,6 +40,11 @@ std::string_view name_of(MemoryCategory category) {
 
 std::string_view name_of(Tier tier) { return kTierNames[static_cast<std::size_t>(tier)]; }
 
+std::string_view description_of(Tier tier) {
+  if (tier == Tier::device) return "memory";
+  return tier == Tier::pinned ? "the host's memory (pinned)" : "the host's memory (pageable)";
+}
+
 std::optional<Tier> tier_from(std::string_view name) {
   const auto* const found = std::find(kTierNames.begin(), kTierNames.end(), name);
   if (found == kTierNames.end()) return std::nullopt;
@@ -62,8 +62,8 @@ Bytes MemoryUse::total() const { return std::accumulate(bytes.begin(), bytes.end
 OutOfMemoryError::OutOfMemoryError(MemoryCategory asked_for, Bytes requested_bytes,
                                    Bytes in_use_bytes, Bytes limit_bytes, Bytes reserved_bytes,
                                    std::string why, Tier of_tier)
-    : Error(concat("out of ", memory_of(of_tier), ": requested ", format_bytes(requested_bytes),
-                   " for ", name_of(asked_for), " with ",
+    : Error(concat("out of ", description_of(of_tier), ": requested ",
+                   format_bytes(requested_bytes), " for ", name_of(asked_for), " with ",
                    describe_use(in_use_bytes, limit_bytes, reserved_bytes),
                    why.empty() ? "" : concat("; the system refused it: ", why))),
       tier(of_tier),

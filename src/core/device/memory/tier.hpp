@@ -15,6 +15,8 @@ constexpr std::size_t kTiers = 3;
 
 std::string_view name_of(Tier tier);  ///< "device", "pinned", "pageable"
 std::optional<Tier> tier_from(std::string_view name);
+/// For people: "memory", "the host's memory (pinned)".
+std::string_view description_of(Tier tier);
 
 constexpr bool is_of_host(Tier tier) { return tier != Tier::device; }
 

@@ -58,13 +58,8 @@ std::string line(const Measured& measured) {
                 " samples/s, peak ", describe_peak(measured), host_text(measured));
 }
 
-std::string_view memory_of(Tier tier) {
-  if (tier == Tier::device) return "memory";
-  return tier == Tier::pinned ? "the host's memory (pinned)" : "the host's memory (pageable)";
-}
-
 std::string line(const OutOfMemory& fault) {
-  const std::string rank = concat("out of ", memory_of(fault.tier), " on rank ", fault.rank);
+  const std::string rank = concat("out of ", description_of(fault.tier), " on rank ", fault.rank);
   if (fault.requested == 0 && !fault.refusal.empty()) {
     return concat(rank, " (", one_line(fault.refusal), ")");
   }

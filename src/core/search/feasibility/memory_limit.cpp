@@ -147,18 +147,22 @@ bool lives_on_host(const std::string& backend, const std::vector<DeviceInfo>& de
   return device != nullptr && device->is_shared;
 }
 
+/// The limit that hangs on no host: one for both memories, or the user's; else none.
+std::optional<Bytes> limit_without_a_look(const TuningConfig& config, bool is_one_memory,
+                                          int on_each_host) {
+  if (!may_offload(config) || (is_one_memory && config.settings.memory_limit == 0)) return 0;
+  if (!config.host_memory_limit) return std::nullopt;
+  return std::max<Bytes>(*config.host_memory_limit / static_cast<Bytes>(on_each_host), 1);
+}
+
 }  // namespace
 
 Bytes host_memory_limit_of_run(const TuningConfig& config, const std::string& backend,
                                const std::vector<WorkerInfo>& workers) {
-  if (!may_offload(config)) return 0;
   const bool is_one = lives_on_host(backend, workers.front().devices);
-  if (is_one && config.settings.memory_limit == 0) return 0;
   int on_a_host = 1;
   for (const WorkerInfo& worker : workers) on_a_host = std::max(on_a_host, worker.workers_on_host);
-  if (config.host_memory_limit) {
-    return std::max<Bytes>(*config.host_memory_limit / static_cast<Bytes>(on_a_host), 1);
-  }
+  if (const auto known = limit_without_a_look(config, is_one, on_a_host)) return *known;
   Bytes least = kNoLimit;
   for (const WorkerInfo& worker : workers) {
     const auto host = std::ranges::find_if(worker.devices, &DeviceInfo::is_shared);
@@ -173,10 +177,8 @@ Bytes host_memory_limit_of_run(const TuningConfig& config, const std::string& ba
 
 Bytes host_memory_limit_of_plan(const TuningConfig& config, const std::string& backend,
                                 const std::vector<DeviceInfo>& here, int on_each_host) {
-  if (!may_offload(config)) return 0;
-  if (lives_on_host(backend, here) && config.settings.memory_limit == 0) return 0;
-  if (!config.host_memory_limit) return kNoLimit;
-  return std::max<Bytes>(*config.host_memory_limit / static_cast<Bytes>(on_each_host), 1);
+  return limit_without_a_look(config, lives_on_host(backend, here), on_each_host)
+      .value_or(kNoLimit);
 }
 
 std::string shortage_of_free_memory(Bytes limit, const std::string& backend,

@@ -162,6 +162,7 @@ PeakHostMemory host_memory_of(const TuningConfig& config, int group_size,
   PeakHostMemory most = of_rank_0;
   if (most.held == 0) return most;
   for (const int rank : ranks_to_look_at(group_size)) {
+    if (rank == 0) continue;
     const auto outcome = run_dry(config, group_size, predictor, point, rank);
     const auto* const own = std::get_if<Measured>(&outcome);
     if (own != nullptr && own->peak_host_memory.held > most.held) most = own->peak_host_memory;

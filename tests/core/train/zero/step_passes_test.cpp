@@ -9,12 +9,14 @@
 #include "core/base/json_parser.hpp"
 #include "core/train/families/families.hpp"
 #include "core/train/run_experiment.hpp"
+#include "tests/support/ledger_sums.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
 namespace dstune::step_passes_test {
 namespace {
 
 using test::TinyExperiment;
+using test::waits;
 
 constexpr Bytes kParameters = 910;  // of the tiny model: even, so that one rank pads nothing
 
@@ -38,12 +40,6 @@ Bytes bytes_per_parameter(const Ledger& ledger) {
   }
   EXPECT_EQ(bytes % kParameters, 0U);
   return bytes / kParameters;
-}
-
-std::uint64_t waits(const Ledger& ledger, HostSync reason) {
-  std::uint64_t calls = 0;
-  for (const SyncLine& line : ledger.syncs()) calls += line.reason == reason ? line.calls : 0;
-  return calls;
 }
 
 TEST(StepPasses, OfStageZeroHaveTheTablesTraffic) {

@@ -3,6 +3,7 @@
 #include "core/device/operations/elementwise.hpp"
 #include "core/device/operations/optimizers.hpp"
 #include "core/train/zero/offload/host_zeros.hpp"
+#include "core/train/zero/offload/send_gradient.hpp"
 #include "core/train/zero/reduction/gradient_passes.hpp"
 
 namespace dstune {
@@ -53,15 +54,8 @@ void HostGradientShards::send(std::size_t tensor, Tensor gradient) {
   squares_[tensor]->set_zero();
   add_squares_in_double(device_, gradient, squares_[tensor]->tensor());
   has_norm_[tensor] = true;
-  Buffer single;
-  if (gradient.dtype != DType::fp32) {
-    single = make_buffer(device_, MemoryCategory::temporaries, gradient.numel, DType::fp32);
-    device_.run(MemoryPass::master_gradient, Cast{gradient, single.tensor(DType::fp32)});
-    gradient = single.tensor(DType::fp32);
-  }
-  device_.transfer({gradient, sub_groups_.gradient(tensor).slice(0, gradient.numel),
-                    Transfer::device_to_host, TransferPurpose::gradient,
-                    sub_groups_.tier_of_gradients()});
+  send_gradient(device_, gradient, sub_groups_.gradient(tensor).slice(0, gradient.numel),
+                sub_groups_.tier_of_gradients());
 }
 
 // isinf() takes absolute values first.

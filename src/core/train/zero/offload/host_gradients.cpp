@@ -4,6 +4,7 @@
 
 #include "core/device/operations/elementwise.hpp"
 #include "core/train/zero/offload/host_zeros.hpp"
+#include "core/train/zero/offload/send_gradient.hpp"
 #include "core/train/zero/reduction/gradient_passes.hpp"
 
 namespace dstune {
@@ -70,16 +71,9 @@ void HostGradients::look_for_overflow(Tensor gradient) {
 }
 
 void HostGradients::send(const Held& held, Tensor gradient) {
-  Buffer single;
-  if (gradient.dtype != DType::fp32) {
-    single = make_buffer(device_, MemoryCategory::temporaries, gradient.numel, DType::fp32);
-    device_.run(MemoryPass::master_gradient, Cast{gradient, single.tensor(DType::fp32)});
-    gradient = single.tensor(DType::fp32);
-  }
   const Tensor place =
       partition_.gradients(held.group).slice(held.range.partition_offset, held.range.numel);
-  device_.transfer(
-      {gradient, place, Transfer::device_to_host, TransferPurpose::gradient, partition_.tier()});
+  send_gradient(device_, gradient, place, partition_.tier());
   copied_ = device_.record(device_.current_stream());
 }
 

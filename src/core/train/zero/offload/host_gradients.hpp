@@ -33,7 +33,6 @@ class HostGradients {
     micro_step_ = index;
     boundary_ = boundary;
   }
-  bool holds(std::size_t tensor) const { return place_of_[tensor].has_value(); }
   /// Takes an averaged gradient, on the current stream. It may be given back afterwards, in the
   /// order of that stream.
   void take(const GradientBucket::Entry& entry);

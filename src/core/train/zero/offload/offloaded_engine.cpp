@@ -38,17 +38,14 @@ StepResult OffloadedEngine::step() {
   micro_step_ = -1;
   gradients_.await_copies();
   const bool overflow = overflowed();
+  gradients_.forget_overflow();
   drop_kept();
-  if (overflow) {
-    gradients_.forget_overflow();
-    return finish(true);
-  }
+  if (overflow) return finish(true);
   const std::optional<double> factor = unscale_factor(squares());
   for (std::size_t group = 0; group < layouts().size(); ++group) {
     partition_.update(group, next_update(groups()[group].weight_decay), factor,
                       states().own_partition(group));
   }
-  gradients_.forget_overflow();
   states().gather();
   return finish(false);
 }

@@ -16,6 +16,7 @@
 #include "core/train/families/families.hpp"
 #include "core/train/run_experiment.hpp"
 #include "tests/support/knob_grid.hpp"
+#include "tests/support/ledger_sums.hpp"
 #include "tests/support/tiny_experiment.hpp"
 #include "tests/support/training_run.hpp"
 
@@ -23,10 +24,13 @@ namespace dstune::offloaded_engine_test {
 namespace {
 
 using test::config_of;
+using test::Copies;
+using test::copies;
 using test::largest_difference;
 using test::run_training;
 using test::Split;
 using test::TinyExperiment;
+using test::waits;
 
 constexpr Bytes kParameters = 910;  // of the tiny model: even, so that one rank pads nothing
 
@@ -56,26 +60,6 @@ constexpr const char* kPageable = R"({"device": "cpu", "pin_memory": false})";
 Measured measured(const Experiment& experiment) {
   return std::get<Measured>(dry_run(experiment, 0).outcome);
 }
-
-/// Calls and bytes of the copies for a purpose in a direction.
-std::pair<std::uint64_t, Bytes> copies(const Ledger& ledger, TransferPurpose purpose,
-                                       Transfer direction) {
-  std::pair<std::uint64_t, Bytes> sum;
-  for (const TransferLine& line : ledger.transfers()) {
-    if (line.purpose != purpose || line.transfer != direction) continue;
-    sum.first += line.calls;
-    sum.second += line.bytes;
-  }
-  return sum;
-}
-
-std::uint64_t waits(const Ledger& ledger, HostSync reason) {
-  std::uint64_t calls = 0;
-  for (const SyncLine& line : ledger.syncs()) calls += line.reason == reason ? line.calls : 0;
-  return calls;
-}
-
-using Copies = std::pair<std::uint64_t, Bytes>;
 
 TEST(HostMemoryOfOffload, IsThatOfTheTable) {
   const Measured pinned = measured(offloaded(2, 1, DType::bf16, kPinned));

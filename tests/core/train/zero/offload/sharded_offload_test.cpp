@@ -17,6 +17,7 @@
 #include "core/train/run_experiment.hpp"
 #include "core/train/zero/layout/shard_layout.hpp"
 #include "tests/support/knob_grid.hpp"
+#include "tests/support/ledger_sums.hpp"
 #include "tests/support/tiny_experiment.hpp"
 #include "tests/support/training_run.hpp"
 
@@ -24,11 +25,14 @@ namespace dstune::sharded_offload_test {
 namespace {
 
 using test::config_of;
+using test::Copies;
+using test::copies;
 using test::largest_difference;
 using test::run_training;
 using test::sharded_splits;
 using test::Split;
 using test::TinyExperiment;
+using test::waits;
 
 constexpr const char* kPinned = R"({"device": "cpu"})";
 constexpr const char* kPageable = R"({"device": "cpu", "pin_memory": false})";
@@ -108,25 +112,6 @@ Bytes peak_of_step(const Sizes& sizes, DType dtype, Bytes state) {
   const Bytes update = dtype == DType::fp32 ? 0 : e * sizes.largest;
   const Bytes search = dtype == DType::fp16 ? 3 * sizes.p : 0;
   return (8 + e + state) * sizes.p + std::max(update, search);
-}
-
-using Copies = std::pair<std::uint64_t, Bytes>;
-
-/// Calls and bytes of the copies for a purpose in a direction.
-Copies copies(const Ledger& ledger, TransferPurpose purpose, Transfer direction) {
-  Copies sum;
-  for (const TransferLine& line : ledger.transfers()) {
-    if (line.purpose != purpose || line.transfer != direction) continue;
-    sum.first += line.calls;
-    sum.second += line.bytes;
-  }
-  return sum;
-}
-
-std::uint64_t waits(const Ledger& ledger, HostSync reason) {
-  std::uint64_t calls = 0;
-  for (const SyncLine& line : ledger.syncs()) calls += line.reason == reason ? line.calls : 0;
-  return calls;
 }
 
 TEST(HostMemoryOfShardedOffload, IsThatOfTheTable) {

@@ -1,0 +1,17 @@
+#include "core/train/zero/offload/send_gradient.hpp"
+
+#include "core/device/operations/elementwise.hpp"
+
+namespace dstune {
+
+void send_gradient(Device& device, Tensor gradient, Tensor place, Tier tier) {
+  Buffer single;
+  if (gradient.dtype != DType::fp32) {
+    single = make_buffer(device, MemoryCategory::temporaries, gradient.numel, DType::fp32);
+    device.run(MemoryPass::master_gradient, Cast{gradient, single.tensor(DType::fp32)});
+    gradient = single.tensor(DType::fp32);
+  }
+  device.transfer({gradient, place, Transfer::device_to_host, TransferPurpose::gradient, tier});
+}
+
+}  // namespace dstune
