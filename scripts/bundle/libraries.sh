@@ -69,7 +69,7 @@ set_run_paths() {
   elf_files | while read -r file; do
     if [[ $(basename "$file") =~ $cuda_libraries ]]; then continue; fi # NVIDIA's stay as they are
     chmod u+w "$file"
-    strip --strip-unneeded "$file" 2>/dev/null || true
+    strip --strip-debug "$file" 2>/dev/null || true # names of functions stay, for perf and traces
     up=$(realpath --relative-to "$(dirname "$file")" "$bundle/lib")
     patchelf --force-rpath --set-rpath "\$ORIGIN/$up" "$file"
   done
