@@ -117,6 +117,50 @@ class Offload(ProgramTest):
         self.assertGreater(outcome["peak_memory_bytes"], outcome["peak_host_memory_bytes"]["held"])
         self.assertGreater(outcome["peak_memory_bytes_by_category"]["optimizer"], 0)
 
+    def small_devices(self, **dstune):
+        """Virtual devices of 70 MiB, on which no stage fits unless it offloads."""
+        model = {"model_type": "gpt2", "vocab_size": 8192, "n_positions": 128, "n_embd": 256,
+                 "n_layer": 6, "n_head": 4}
+        return self.write_config({
+            "train_micro_batch_size_per_gpu": [1, 2, 4],
+            "gradient_accumulation_steps": 1,
+            "bf16": {"enabled": True},
+            "optimizer": {"type": "AdamW"},
+            "zero_optimization": {"stage": [0, 1, 2], "reduce_bucket_size": 1000000},
+            "autotuning": {"enabled": True},
+            "dstune": {"model": model, "sequence_length": 64, "memory_limit": "70MiB",
+                       "host_memory_limit": "1GiB", "backend": "sim", **dstune}})
+
+    def test_what_fits_nowhere_is_offloaded_without_being_asked_for(self):
+        finished = self.tune_well(3, self.small_devices())
+
+        self.assertIn("nothing of stages 1, 2 fits on the device alone, so that the optimizer is in "
+                      "the host's memory there", finished.stderr)
+        self.assertEqual(read_json(self.results / "ds_config_optimal.json")["zero_optimization"]
+                         ["offload_optimizer"], {"device": "cpu", "pin_memory": True})
+
+    def test_never_means_that_nothing_fits_and_the_plan_says_what_would(self):
+        path = self.small_devices(offload="never")
+
+        finished = self.tune(3, path)
+        plan = self.plan(path)
+
+        self.assertEqual(finished.returncode, 3, finished.stderr)
+        self.assertEqual(plan.returncode, 3, plan.stderr)
+        for stage in (1, 2):
+            self.assertRegex(plan.stdout, rf"stage {stage}: with the optimizer in the host's memory "
+                             r"\(offload_optimizer cpu\) it fits: \S+ MiB of the device and \S+ MiB of the host")
+
+    def test_a_choice_of_levels_is_searched(self):
+        path = self.small_devices(offload=["none", "optimizer"], memory_limit="1GiB")
+
+        names = {fate["name"] for fate in self.planned(path)["configurations"]
+                 if fate["fate"] == "to be tried"}
+
+        self.assertIn("z1_gas1_tmbspg4_oo_dnone_pmT", names)
+        self.assertIn("z2_gas1_tmbspg4_oo_dcpu_pmT", names)
+        self.assertIn("z0_gas1_tmbspg4", names)
+
     def test_stage_0_is_left_out_and_nvme_is_the_host(self):
         config = self.tiny(zero_optimization={"stage": [0, 1], "offload_optimizer": {
             "device": "nvme", "nvme_path": str(self.directory / "nvme")}})

@@ -38,6 +38,7 @@ constexpr KeyRule kDstuneRules[] = {
     any("lengths"),
     any("memory_limit"),
     any("host_memory_limit"),
+    any("offload"),
     choice("allocator", "exact|caching"),
     integer("ranks_per_experiment", 1, kMostRanks).or_null(),
     choice("backend", kBackendChoices),
@@ -216,6 +217,9 @@ bool read_dstune(const json::value& section, const CommandLine& options, TuningC
   reader.read("ranks_per_experiment", config.ranks_per_experiment);
   settings.memory_limit = read_limit(reader, "memory_limit", problems).value_or(0);
   config.host_memory_limit = read_limit(reader, "host_memory_limit", problems);
+  if (const auto* offload = reader.find("offload")) {
+    config.offload = read_offload_search(*offload, problems);
+  }
   if (options.memory_limit) settings.memory_limit = *options.memory_limit;
   if (options.ranks_per_experiment) config.ranks_per_experiment = options.ranks_per_experiment;
   if (options.backend) settings.backend = *options.backend;

@@ -132,6 +132,17 @@ void note_zero_init(const json::object& file, const DeepSpeedVersion& version,
   }
 }
 
+// Where the file says it, or lists it, nothing else is offloaded.
+void complete_offload(const json::object& fixed, TuningConfig& config, Problems& problems) {
+  if (!says_what_is_offloaded(fixed, config.space, config.stages)) return;
+  if (config.offload.is_given && config.offload.when != OffloadWhen::never) {
+    problems.add("/dstune/offload",
+                 "is given, but zero_optimization of the file says what is offloaded; accepted: "
+                 "one of the two");
+  }
+  config.offload.when = OffloadWhen::never;
+}
+
 TuningConfig read_sections(const json::object& given, const CommandLine& options,
                            Problems& problems) {
   TuningConfig config;
@@ -176,6 +187,7 @@ TuningConfig read_sections(const json::object& given, const CommandLine& options
   set_checkpointing(checkpointing, fixed, problems);
   set_deepspeed_version(version, fixed);
   set_zero_init(file, fixed);
+  complete_offload(fixed, config, problems);
   warn_of_remaining_auto(fixed, problems);
   if (problems.empty()) {  // else a key may have any type
     config.deepspeed = std::move(fixed);

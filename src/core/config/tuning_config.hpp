@@ -10,6 +10,7 @@
 #include "core/base/units.hpp"
 #include "core/config/command_line/command_line.hpp"
 #include "core/config/model/model_info.hpp"
+#include "core/config/offload_search.hpp"
 #include "core/config/space/axis.hpp"
 #include "core/experiment/experiment.hpp"
 
@@ -90,6 +91,8 @@ struct TuningConfig {
   /// The lengths to tune over, in the user's order; empty: there is one, or they vary (settings).
   std::vector<std::int64_t> sequence_lengths;
   SpaceConfig space;  ///< what else is searched; `deepspeed` holds the first value of each
+  /// What the search offloads beside that; never where `deepspeed` or `space` say it.
+  OffloadSearch offload;
   Objective objective;
   Preflight preflight = Preflight::on;
   std::vector<std::string> exclude;  ///< "rank 3", hosts and devices that get no work

@@ -125,6 +125,7 @@ class Reader {
       believe_place(*event.experiment, line);
       content_.names.insert(event.experiment->name);
       content_.memory_limit = event.experiment->settings.memory_limit;
+      content_.host_memory_limit = event.experiment->settings.host_memory_limit;
       running_.insert(std::move(event.key));
     } else if (event.type == "finished") {
       read_finished(event);

@@ -33,6 +33,7 @@ struct JournalContent {
   std::set<std::string> names;          ///< of all experiments that were started or finished
   std::vector<RunProcess> processes;    ///< that wrote it
   Bytes memory_limit = 0;               ///< of the last experiment that was started; 0: none was
+  Bytes host_memory_limit = 0;          ///< the same of the host's memory
   Seconds end = 0;                      ///< latest time of any line
   std::string whole_lines;              ///< the text without what is damaged or torn
   bool torn = false;                    ///< a crash left a part of a last line

@@ -60,7 +60,10 @@ std::string title_of(const std::string& pointer) {
   if (pointer == "/zero_optimization/stage") return "zero";
   if (pointer == "/train_micro_batch_size_per_gpu") return "micro batch";
   if (pointer == "/gradient_accumulation_steps") return "accumulate";
-  return pointer.substr(pointer.rfind('/') + 1);
+  const std::vector<std::string> keys = split(pointer, '/');
+  const std::string& section = keys[keys.size() - 2];
+  if (section.rfind("offload_", 0) != 0) return keys.back();
+  return keys.back() == "device" ? section : concat(section, ".", keys.back());
 }
 
 }  // namespace

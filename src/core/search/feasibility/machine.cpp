@@ -164,7 +164,7 @@ ProductWorkspace workspace_on(const std::string& backend, const std::vector<Devi
 }  // namespace
 
 Machine machine_of_run(const TuningConfig& config, const std::vector<WorkerInfo>& workers,
-                       int alive, const std::string& tuner_host, std::optional<Bytes> earlier_limit,
+                       int alive, const std::string& tuner_host, const EarlierLimits& earlier,
                        const ProfilePlaces& profiles) {
   Machine machine;
   machine.workers = alive;
@@ -178,10 +178,12 @@ Machine machine_of_run(const TuningConfig& config, const std::vector<WorkerInfo>
   machine.shares_gpu = share_gpus(config, machine.backend, workers, tuner_host);
   check_agreement(machine.backend, workers, machine.group_size);
   machine.allocator = allocator_of(config, machine.backend);
-  MemoryLimit limit = memory_limit_of_run(config, machine.backend, workers, earlier_limit);
+  MemoryLimit limit = memory_limit_of_run(config, machine.backend, workers, earlier.memory);
   machine.memory_limit = limit.bytes;
   machine.memory_limit_origin = std::move(limit.origin);
-  machine.host_memory_limit = host_memory_limit_of_run(config, machine.backend, workers);
+  machine.host_memory_limit =
+      host_memory_limit_of_run(config, machine.backend, workers, earlier.host_memory);
+  machine.is_on_host = lives_on_host(machine.backend, workers.front().devices);
   machine.threads_per_rank = threads_per_rank(workers);
   machine.devices_per_node = devices_per_node(workers);
   for (const WorkerInfo& worker : workers) {
@@ -208,6 +210,7 @@ Machine machine_of_plan(const TuningConfig& config, const PlannedWorkers& worker
   machine.host_memory_limit = host_memory_limit_of_plan(
       config, machine.backend, here,
       workers.on_largest_host > 0 ? workers.on_largest_host : machine.workers);
+  machine.is_on_host = lives_on_host(machine.backend, here);
   machine.threads_per_rank = config.settings.threads_per_rank;
   machine.devices_per_node = workers.on_largest_host;
   machine.product_workspace = workspace_on(machine.backend, here);

@@ -8,6 +8,7 @@
 #include "core/config/host/find_host_profile.hpp"
 #include "core/config/tuning_config.hpp"
 #include "core/report/journal/journal.hpp"
+#include "core/search/feasibility/memory_limit.hpp"
 #include "core/search/schedule/worker_info.hpp"
 
 namespace dstune {
@@ -29,6 +30,7 @@ struct Machine {
   std::string memory_limit_origin = {};            ///< see MemoryLimit::origin
   std::vector<std::string> profile_warnings = {};  ///< see FoundProfile
   Bytes host_memory_limit = 0;                     ///< see RunSettings
+  bool is_on_host = false;                         ///< devices live in the memory of the host
 
   bool operator==(const Machine&) const = default;
 };
@@ -42,14 +44,14 @@ struct Machine {
 /// @param workers        those that reported, at least one
 /// @param alive          how many of them are alive
 /// @param tuner_host     the host of rank 0
-/// @param earlier_limit  the memory limit of the run that goes on
+/// @param earlier        the memory limits of the run that goes on
 /// @param profiles       the places where a profile is looked for if the user names none; default:
 ///                       nowhere
 /// @throws ConfigError  if there are too few workers for a group, one cannot use the backend, or
 ///                      one has no GPU of its own and the user has not allowed that
 Machine machine_of_run(const TuningConfig& config, const std::vector<WorkerInfo>& workers,
                        int alive, const std::string& tuner_host = "",
-                       std::optional<Bytes> earlier_limit = {}, const ProfilePlaces& profiles = {});
+                       const EarlierLimits& earlier = {}, const ProfilePlaces& profiles = {});
 
 /// The workers that would run a plan.
 struct PlannedWorkers {

@@ -90,21 +90,25 @@ Bytes nominal_limit(const std::vector<WorkerInfo>& workers, const std::string& b
 
 }  // namespace
 
+bool lives_on_host(const std::string& backend, const std::vector<DeviceInfo>& devices) {
+  const DeviceInfo* const device = find_device(devices, backend);
+  return device != nullptr && device->is_shared;
+}
+
 AllocatorModel allocator_of(const TuningConfig& config, const std::string& backend) {
   return config.allocator.value_or(traits_of_backend(backend).allocator);
 }
 
 MemoryLimit memory_limit_of_run(const TuningConfig& config, const std::string& backend,
-                                const std::vector<WorkerInfo>& workers,
-                                std::optional<Bytes> earlier) {
+                                const std::vector<WorkerInfo>& workers, Bytes earlier) {
   if (config.settings.memory_limit != 0) return {config.settings.memory_limit, ""};
   const AllocatorModel allocator = allocator_of(config, backend);
   const Share share(poorest(workers, backend, allocator), backend, workers, allocator);
   const Bytes usable = share.usable();
   if (!share.device.limit_is_free_memory && !share.is_of_host()) return {usable, ""};
   const Bytes most = share.is_of_host() ? nominal_limit(workers, backend) : kUnbounded;
-  if (earlier && *earlier <= most && *earlier != usable) {
-    return {*earlier, "that of the run that goes on"};
+  if (earlier != 0 && earlier <= most && earlier != usable) {
+    return {earlier, "that of the run that goes on"};
   }
   std::string origin = share.is_of_host()
                            ? concat(share.room.describe(), " (", share.worker.host, ")")
@@ -117,21 +121,11 @@ MemoryLimit memory_limit_of_run(const TuningConfig& config, const std::string& b
 
 namespace {
 
-/// Whether the file has, or searches, anything about offloading.
-bool may_offload(const TuningConfig& config) {
-  const json::value* const zero = config.deepspeed.json().if_contains("zero_optimization");
-  const auto has = [](std::string_view text) { return text.find("offload_") != text.npos; };
-  if (zero != nullptr && zero->is_object()) {
-    for (const auto& member : zero->get_object()) {
-      if (has(member.key()) && member.value().is_object()) return true;
-    }
-  }
-  const auto is_about_it = [&](const AxisGroup& group) {
-    return std::ranges::any_of(group.tied, [&](const Axis& axis) { return has(axis.pointer); });
-  };
-  return std::ranges::any_of(config.stages, [&](int stage) {
-    return std::ranges::any_of(config.space.axes_of(stage), is_about_it);
-  });
+/// Whether the file offloads, or searches that, or leaves it to us.
+bool may_offload(const TuningConfig& config, bool is_one_memory) {
+  const OffloadSearch& search = config.offload;
+  if (search.when != OffloadWhen::never && (search.is_given || !is_one_memory)) return true;
+  return says_what_is_offloaded(config.deepspeed.json(), config.space, config.stages);
 }
 
 /// Machines of a kind differ by some MiB, and a run that goes on would measure all again if it
@@ -142,15 +136,11 @@ Bytes alike_on_machines_of_a_kind(Bytes limit) {
   return limit < kLarge || limit == kNoLimit ? limit : limit / kUnit * kUnit;
 }
 
-bool lives_on_host(const std::string& backend, const std::vector<DeviceInfo>& devices) {
-  const DeviceInfo* const device = find_device(devices, backend);
-  return device != nullptr && device->is_shared;
-}
-
 /// The limit that hangs on no host: one for both memories, or the user's; else none.
 std::optional<Bytes> limit_without_a_look(const TuningConfig& config, bool is_one_memory,
                                           int on_each_host) {
-  if (!may_offload(config) || (is_one_memory && config.settings.memory_limit == 0)) return 0;
+  if (!may_offload(config, is_one_memory) || (is_one_memory && config.settings.memory_limit == 0))
+    return 0;
   if (!config.host_memory_limit) return std::nullopt;
   return std::max<Bytes>(*config.host_memory_limit / static_cast<Bytes>(on_each_host), 1);
 }
@@ -158,7 +148,7 @@ std::optional<Bytes> limit_without_a_look(const TuningConfig& config, bool is_on
 }  // namespace
 
 Bytes host_memory_limit_of_run(const TuningConfig& config, const std::string& backend,
-                               const std::vector<WorkerInfo>& workers) {
+                               const std::vector<WorkerInfo>& workers, Bytes earlier) {
   const bool is_one = lives_on_host(backend, workers.front().devices);
   int on_a_host = 1;
   for (const WorkerInfo& worker : workers) on_a_host = std::max(on_a_host, worker.workers_on_host);
@@ -172,6 +162,7 @@ Bytes host_memory_limit_of_run(const TuningConfig& config, const std::string& ba
     }
   }
   if (is_one) least -= std::min(config.settings.memory_limit, least);
+  if (earlier != 0 && earlier <= least) return earlier;
   return std::max<Bytes>(alike_on_machines_of_a_kind(least), 1);
 }
 

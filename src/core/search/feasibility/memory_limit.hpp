@@ -16,6 +16,15 @@ struct MemoryLimit {
   std::string origin;
 };
 
+/// The limits with which an earlier run began; 0: not known.
+struct EarlierLimits {
+  Bytes memory = 0;
+  Bytes host_memory = 0;
+};
+
+/// Whether the backend's devices live in the memory of the host.
+bool lives_on_host(const std::string& backend, const std::vector<DeviceInfo>& devices);
+
 /// How the memory limit counts: as the user says, or as the backend's users run.
 AllocatorModel allocator_of(const TuningConfig& config, const std::string& backend);
 
@@ -28,18 +37,19 @@ AllocatorModel allocator_of(const TuningConfig& config, const std::string& backe
 /// the host's bounds allow that much.
 ///
 /// @param workers  at least one, all of which have the backend
-/// @param earlier  the limit of the run that goes on
+/// @param earlier  the limit of the run that goes on; 0: none is known
 /// @throws ConfigError  if a device has less free memory than its reserves
 MemoryLimit memory_limit_of_run(const TuningConfig& config, const std::string& backend,
-                                const std::vector<WorkerInfo>& workers,
-                                std::optional<Bytes> earlier = {});
+                                const std::vector<WorkerInfo>& workers, Bytes earlier = 0);
 
 /// RunSettings::host_memory_limit. The user's limit, which is a node's, divided by the workers of
 /// the host that has most; or what the narrowest MemoryRoom of any worker leaves beside what a
 /// device takes that lives in the same memory, in whole GiB if it is large. 0 (one limit for both)
-/// where nothing is offloaded, and on such a device unless the user limits its memory.
+/// where nothing can be offloaded, and on such a device unless the user limits its memory. A run
+/// that goes on keeps its limit if the hosts' bounds allow that much.
+/// @param earlier  the limit of the run that goes on; 0: none is known
 Bytes host_memory_limit_of_run(const TuningConfig& config, const std::string& backend,
-                               const std::vector<WorkerInfo>& workers);
+                               const std::vector<WorkerInfo>& workers, Bytes earlier = 0);
 /// The same for a plan, whose hosts are not known: kNoLimit unless the user limits them.
 /// @param here          the devices of this machine
 /// @param on_each_host  the workers of the host that has most

@@ -46,6 +46,7 @@ struct StagePlan {
   PeakMemory peak;                              ///< the peak of the group's rank 0 at micro-batch 1
   PeakHostMemory peak_host = {};  ///< of the rank that needs most; nothing: nothing is offloaded
   bool fits_on_host = true;       ///< within settings.host_memory_limit
+  std::string advice;             ///< of a stage that does not fit: what would make it, or ""
   std::string unsupported;  ///< why the stage cannot run at all with the user's settings; or ""
 };
 

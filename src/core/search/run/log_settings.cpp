@@ -49,7 +49,9 @@ void log_settings(const TuningConfig& config, const Machine& machine,
     log_line(concat("memory limit ", format_bytes(machine.memory_limit),
                     " per rank: ", machine.memory_limit_origin));
   }
-  if (machine.host_memory_limit != 0 && machine.host_memory_limit != kNoLimit) {
+  const bool offloads =
+      says_what_is_offloaded(config.deepspeed.json(), config.space, config.stages);
+  if (offloads && machine.host_memory_limit != 0 && machine.host_memory_limit != kNoLimit) {
     log_line(concat("of the host's memory, for what is offloaded: ",
                     format_bytes(machine.host_memory_limit), " per rank"));
   }

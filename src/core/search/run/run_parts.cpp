@@ -16,6 +16,7 @@
 #include "core/search/run/kept_machine.hpp"
 #include "core/search/run/log_settings.hpp"
 #include "core/search/schedule/excluded_workers.hpp"
+#include "core/search/space/offload_space.hpp"
 
 namespace dstune {
 namespace {
@@ -31,12 +32,13 @@ std::optional<EarlierJournal> earlier_journal(const CommandLine& options,
   return read_earlier_journal(concat(config.autotuning.results_dir, "/", kJournalName));
 }
 
-std::optional<Bytes> earlier_limit(const std::optional<EarlierJournal>& earlier,
-                                   const TuningConfig& config) {
-  const Bytes limit = earlier ? earlier->content.memory_limit : 0;
-  if (limit == 0) return std::nullopt;
+EarlierLimits earlier_limits(const std::optional<EarlierJournal>& earlier,
+                             const TuningConfig& config) {
+  if (!earlier) return {};
+  const JournalContent& content = earlier->content;
   // The experiments' own limit left out the headroom.
-  return limit + config.objective.memory_headroom;
+  const Bytes headroom = content.memory_limit == 0 ? 0 : config.objective.memory_headroom;
+  return {content.memory_limit + headroom, content.host_memory_limit};
 }
 
 json::object learnt_before(const std::filesystem::path& kept_machine) {
@@ -65,24 +67,25 @@ RunParts make_run_parts(WorkerPool& pool, const CommandLine& options, const Tuni
   std::vector<WorkerInfo> workers = without_ranks(reported, excluded);
   auto earlier = earlier_journal(options, given);
   const Machine machine =
-      machine_of_run(given, workers, pool.size(), host_name(), earlier_limit(earlier, given),
+      machine_of_run(given, workers, pool.size(), host_name(), earlier_limits(earlier, given),
                      profile_places(given.autotuning.results_dir));
-  TuningConfig config = completed(given, machine);
   std::filesystem::path kept_machine;
-  if (config.learnt) {
+  if (given.learnt) {
     kept_machine = kept_machine_path(surroundings.cache_folder, machine.backend,
                                      device_name(workers, machine.backend));
   }
   auto backend = surroundings.make_to_ask(machine.backend);
   const Device* const imitated = backend ? &backend->device(kOnlyAsked) : nullptr;
+  MemoryPredictor predictor = make_memory_predictor(imitated);
+  DryRunner dry_run = make_dry_runner(imitated);
   RunParts parts{options,
-                 std::move(config),
+                 with_offload(completed(given, machine), machine, predictor, dry_run),
                  machine.group_size,
                  std::move(workers),
                  surroundings,
                  std::move(backend),
-                 make_memory_predictor(imitated),
-                 make_dry_runner(imitated),
+                 std::move(predictor),
+                 std::move(dry_run),
                  std::move(kept_machine),
                  std::move(earlier)};
   // This check comes before any file of an earlier run is touched.

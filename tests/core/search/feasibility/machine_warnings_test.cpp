@@ -22,7 +22,7 @@ TEST(MachineWarnings, NameTheHostsWhereTheLimitOfTheRunThatGoesOnIsMoreThanWhatI
   auto workers = three_workers();
   workers[2].devices.front().free_memory = 40 * kGiB;
   const auto config = make_config();
-  const Machine machine = machine_of_run(config, workers, 3, "", 42 * kGiB);
+  const Machine machine = machine_of_run(config, workers, 3, "", {42 * kGiB});
 
   EXPECT_THAT(machine_warnings(config, machine, workers),
               ElementsAre("the memory limit of the run that goes on is 42.00 GiB on each of 1 "

@@ -168,8 +168,8 @@ TEST(MemoryLimit, IsAFaultOfTheConfigurationWhereNothingIsLeft) {
 }
 
 TEST(MemoryLimit, AboveWhatIsFreeInTheRunThatGoesOnIsAWarning) {
-  const Machine enough = machine_of_run(unlimited(), two_workers(), 2, "", 60 * kGiB);
-  const Machine too_much = machine_of_run(unlimited(), two_workers(), 2, "", 69 * kGiB);
+  const Machine enough = machine_of_run(unlimited(), two_workers(), 2, "", {60 * kGiB});
+  const Machine too_much = machine_of_run(unlimited(), two_workers(), 2, "", {69 * kGiB});
 
   EXPECT_THAT(machine_warnings(unlimited(), enough, two_workers()), IsEmpty());
   EXPECT_THAT(machine_warnings(unlimited(), too_much, two_workers()),
@@ -204,8 +204,22 @@ std::vector<WorkerInfo> two_on_a_host(bool with_gpus) {
 }
 
 TEST(HostMemoryLimit, IsNoneWhereNothingIsOffloaded) {
-  EXPECT_EQ(host_memory_limit_of_run(unlimited(), "cuda", two_on_a_host(true)), 0U);
-  EXPECT_EQ(host_memory_limit_of_plan(unlimited(), "cuda", {}, 8), 0U);
+  TuningConfig config = unlimited();
+  config.stages = {1};
+  EXPECT_GT(host_memory_limit_of_run(config, "cuda", two_on_a_host(true)), 0U) << "if needed";
+
+  config.offload.when = OffloadWhen::never;
+  EXPECT_EQ(host_memory_limit_of_run(config, "cuda", two_on_a_host(true)), 0U);
+  EXPECT_EQ(host_memory_limit_of_plan(config, "cuda", {}, 8), 0U);
+}
+
+TEST(HostMemoryLimit, IsThatOfTheRunThatGoesOnIfTheHostHasIt) {
+  const TuningConfig config = offloading("cuda", 0);
+  const auto workers = two_on_a_host(true);
+  const Bytes now = host_memory_limit_of_run(config, "cuda", workers);
+
+  EXPECT_EQ(host_memory_limit_of_run(config, "cuda", workers, now - kGiB), now - kGiB);
+  EXPECT_EQ(host_memory_limit_of_run(config, "cuda", workers, now + 2 * kGiB), now);
 }
 
 TEST(HostMemoryLimit, OfAUserIsANodesAndDividedByItsWorkers) {

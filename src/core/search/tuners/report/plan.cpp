@@ -8,6 +8,7 @@
 #include "core/search/feasibility/memory_here.hpp"
 #include "core/search/feasibility/modelled.hpp"
 #include "core/search/feasibility/stage_plan.hpp"
+#include "core/search/space/offload_space.hpp"
 #include "core/search/tuners/tune.hpp"
 
 namespace dstune {
@@ -50,9 +51,16 @@ void log_warnings(const Plan& plan) {
 }
 
 void add_stages(Plan& plan) {
-  plan.stages =
-      plan_stages(plan.config, plan.machine.group_size, make_memory_predictor(plan.device));
+  const MemoryPredictor predictor = make_memory_predictor(plan.device);
+  const int group_size = plan.machine.group_size;
+  plan.config =
+      with_offload(std::move(plan.config), plan.machine, predictor, make_dry_runner(plan.device));
+  plan.stages = plan_stages(plan.config, group_size, predictor);
   check_modelled(plan.config, plan.stages);
+  for (StagePlan& stage : plan.stages) {
+    if (stage.feasible || !stage.unsupported.empty()) continue;
+    stage.advice = offload_advice(plan.config, plan.machine, stage.stage, predictor);
+  }
 }
 
 Plan make_plan(const CommandLine& options, const LocalBackends& backends) {

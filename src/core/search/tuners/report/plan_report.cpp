@@ -82,6 +82,7 @@ std::string format_stages(const std::vector<StagePlan>& stages, Bytes host_limit
     } else if (!plan.fits_on_host) {
       remarks += host_shortage(plan, host_limit);
     }
+    if (!plan.advice.empty()) remarks += concat("stage ", plan.stage, ": ", plan.advice, '\n');
   }
   if (with.host) {
     remarks +=
@@ -151,6 +152,7 @@ json::object stage_to_json(const StagePlan& plan) {
     object["fits_on_host"] = plan.fits_on_host;
   }
   if (!plan.unsupported.empty()) object["unsupported"] = plan.unsupported;
+  if (!plan.advice.empty()) object["advice"] = plan.advice;
   return object;
 }
 
@@ -187,9 +189,12 @@ std::string limit_text(const TuningConfig& config, const Machine& machine) {
       machine.memory_limit_origin.empty() ? "" : concat(": ", limit_origin(config, machine)));
 }
 
-std::string host_limit_line(const TuningConfig& config) {
+std::string host_limit_line(const TuningConfig& config, const std::vector<StagePlan>& stages) {
   const RunSettings& settings = config.settings;
-  if (settings.is_one_memory()) return "";
+  const bool matters = std::ranges::any_of(stages, [](const StagePlan& plan) {
+    return plan.peak_host.held > 0 || !plan.advice.empty();
+  });
+  if (settings.is_one_memory() || !matters) return "";
   return concat("host memory   ",
                 settings.host_memory_limit == kNoLimit
                     ? "not known: dstune.host_memory_limit sets what a node has"
@@ -261,7 +266,7 @@ std::string format_plan_table(const TuningConfig& config, const Machine& machine
       settings.loss == LossSettings{} ? ""
                                       : concat("loss          ", describe(settings.loss), "\n"),
       checkpointing_line(config), "ranks         ", machine.group_size, " per experiment\n",
-      "memory limit  ", limit_text(config, machine), "\n", host_limit_line(config),
+      "memory limit  ", limit_text(config, machine), "\n", host_limit_line(config, stages),
       "activations   ", format_bytes(info.activation_bytes_per_micro_batch),
       " per rank and sample of the micro-batch, sequence length ", settings.sequence_length,
       settings.lengths.varies() ? concat(", the longest: ", describe(settings.lengths)) : "",

@@ -1,0 +1,154 @@
+#include "core/search/space/offload_space.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/text.hpp"
+#include "core/config/tuners.hpp"
+#include "core/search/space/leanest.hpp"
+
+namespace dstune {
+namespace {
+
+StagePlan plan_with(const TuningConfig& config, int group_size, int stage, OffloadLevel level,
+                    bool pins, const MemoryPredictor& predictor) {
+  TuningConfig own = config;
+  json::object deepspeed = config.deepspeed.json();
+  for (const Axis& axis : offload_axes(stage, {level}, pins).tied) {
+    set_at(deepspeed, keys_of(axis.pointer), axis.values.front());
+  }
+  own.deepspeed = std::move(deepspeed);
+  own.stages = {stage};
+  return plan_stages(own, group_size, predictor).front();
+}
+
+/// Finds the stages that are offloaded, and how.
+class Offloader {
+ public:
+  Offloader(const TuningConfig& config, int group_size, const MemoryPredictor& predictor,
+            const DryRunner& dry_run)
+      : config_(config), group_size_(group_size), predictor_(predictor), dry_run_(dry_run) {}
+
+  /// None if the stage is left as it is.
+  std::optional<AxisGroup> axes(int stage) const {
+    std::vector<OffloadLevel> levels = config_.offload.levels_of(stage);
+    if (levels.empty()) return std::nullopt;
+    const bool if_needed = config_.offload.when == OffloadWhen::if_needed;
+    if (if_needed && fits_without(stage)) return std::nullopt;
+    const auto least = least_offload(config_, group_size_, stage, predictor_);
+    const bool fits = least && least->plan.max_micro_batch > 0;
+    // Of a space other points may fit than the one that a plan has of it.
+    if (if_needed && !fits && (!least || config_.space.empty())) return std::nullopt;
+    if (if_needed && fits) {
+      levels.erase(levels.begin(), std::ranges::find(levels, least->level));
+    }
+    return offload_axes(stage, levels, !fits || least->pins);
+  }
+
+ private:
+  bool fits_without(int stage) const {
+    TuningConfig own = config_;
+    own.stages = {stage};
+    const StagePlan plan = plan_stages(own, group_size_, predictor_).front();
+    if (plan.feasible || !plan.unsupported.empty()) return true;
+    return !config_.space.empty() &&
+           max_micro_batch_of_leanest(config_, group_size_, stage, dry_run_) > 0;
+  }
+
+  const TuningConfig& config_;
+  int group_size_;
+  const MemoryPredictor& predictor_;
+  const DryRunner& dry_run_;
+};
+
+bool searches_spaces(const TuningConfig& config) {
+  const TunerTraits* const tuner = find_row(kTuners, config.tuner);
+  return tuner == nullptr || tuner->has_pool;
+}
+
+std::string words_for(OffloadLevel level) {
+  return level == OffloadLevel::optimizer
+             ? "the optimizer in the host's memory (offload_optimizer cpu)"
+             : "optimizer and parameters in the host's memory (offload_optimizer, offload_param "
+               "cpu)";
+}
+
+std::string note_of(const TuningConfig& config, const std::vector<std::string>& stages) {
+  std::string note =
+      concat("nothing of ", stages.size() == 1 ? "stage " : "stages ", join(stages, ", "),
+             " fits on the device alone, so that the optimizer is in the host's memory there",
+             "; \"dstune\": {\"offload\": \"never\"} leaves that out");
+  if (config.deepspeed.json().contains("optimizer")) return note;
+  return concat(note,
+                "; DeepSpeed then wants an \"optimizer\" in the file, or a DeepSpeedCPUAdam "
+                "of the script's own");
+}
+
+}  // namespace
+
+std::optional<OffloadedStage> least_offload(const TuningConfig& config, int group_size, int stage,
+                                            const MemoryPredictor& predictor) {
+  std::optional<OffloadedStage> last;
+  for (const OffloadLevel level : OffloadSearch{}.levels_of(stage)) {
+    for (const bool pins : {true, false}) {
+      StagePlan plan = plan_with(config, group_size, stage, level, pins, predictor);
+      if (!plan.unsupported.empty()) break;
+      last = {level, pins, std::move(plan)};
+      if (last->plan.feasible) return last;
+      if (last->plan.fits_on_host) break;
+    }
+  }
+  return last;
+}
+
+std::string offload_advice(TuningConfig config, const Machine& machine, int stage,
+                           const MemoryPredictor& predictor) {
+  RunSettings& settings = config.settings;
+  if (settings.is_one_memory()) {
+    const int on_a_host = machine.devices_per_node > 0 ? machine.devices_per_node : machine.workers;
+    settings.host_memory_limit = config.host_memory_limit
+                                     ? *config.host_memory_limit / static_cast<Bytes>(on_a_host)
+                                     : kNoLimit;
+  }
+  const auto offloaded = least_offload(config, machine.group_size, stage, predictor);
+  if (!offloaded) return "";
+  const StagePlan& plan = offloaded->plan;
+  const std::string what =
+      concat(words_for(offloaded->level), offloaded->pins ? "" : ", which is not pinned,");
+  const std::string device = format_bytes(plan.peak.counted());
+  const std::string host = format_bytes(plan.peak_host.held);
+  if (plan.feasible) {
+    return concat("with ", what, " it fits: ", device, " of the device and ", host,
+                  " of the host per rank at micro-batch 1, up to micro-batch ",
+                  plan.max_micro_batch);
+  }
+  if (plan.fits_on_host) {
+    return concat("with ", what, " it needs ", device, " of the device, of ",
+                  format_bytes(settings.memory_limit), ", which is too much still");
+  }
+  return concat("with ", what, " it needs ", host, " of the host per rank, of ",
+                format_bytes(settings.host_memory_limit), ", which is too much");
+}
+
+TuningConfig with_offload(TuningConfig config, const Machine& machine,
+                          const MemoryPredictor& predictor, const DryRunner& dry_run) {
+  const OffloadSearch& search = config.offload;
+  const bool if_needed = search.when == OffloadWhen::if_needed;
+  if (search.when == OffloadWhen::never || !searches_spaces(config)) return config;
+  if (if_needed && machine.memory_limit == 0) return config;
+  if (if_needed && machine.is_on_host && !search.is_given) return config;
+  const Offloader offloader(config, machine.group_size, predictor, dry_run);
+  std::vector<std::pair<int, AxisGroup>> found;
+  for (const int stage : config.stages) {
+    if (auto axes = offloader.axes(stage)) found.emplace_back(stage, std::move(*axes));
+  }
+  std::vector<std::string> stages;
+  for (auto& [stage, axes] : found) {
+    config.space.of_stage[stage].push_back(std::move(axes));
+    stages.push_back(std::to_string(stage));
+  }
+  if (if_needed && !stages.empty()) config.notes.push_back(note_of(config, stages));
+  return config;
+}
+
+}  // namespace dstune

@@ -1,0 +1,96 @@
+#include "core/config/offload_search.hpp"
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/text.hpp"
+#include "core/config/tuning_config.hpp"
+#include "tests/core/config/faults.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+namespace dstune::offload_search_test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+using enum OffloadLevel;
+
+class OffloadSearchTest : public testing::Test {
+ protected:
+  TuningConfig read(const std::string& dstune, const std::string& zero = "{}") {
+    CommandLine options;
+    options.config_path = directory_ / "config.json";
+    testing_support::write_file(
+        options.config_path,
+        concat(R"({"zero_optimization": )", zero, R"(, "dstune": {"model": "gpt2")", dstune, "}}"));
+    return read_tuning_config(options);
+  }
+  std::string fault(const std::string& dstune, const std::string& zero = "{}") {
+    return join(testing_support::faults_of([&] { read(dstune, zero); }), "\n");
+  }
+
+ private:
+  testing_support::TemporaryDirectory directory_;
+};
+
+TEST_F(OffloadSearchTest, OffloadsWhereItIsNeededUnlessTheUserSaysOtherwise) {
+  EXPECT_EQ(read("").offload.when, OffloadWhen::if_needed);
+  EXPECT_FALSE(read("").offload.is_given);
+  EXPECT_EQ(read(R"(, "offload": "never")").offload.when, OffloadWhen::never);
+  EXPECT_EQ(read(R"(, "offload": "always")").offload.when, OffloadWhen::always);
+  EXPECT_TRUE(read(R"(, "offload": "if_needed")").offload.is_given);
+}
+
+TEST_F(OffloadSearchTest, TakesAListOfLevelsEachOnce) {
+  const auto offload =
+      read(R"(, "offload": ["optimizer", "none", "optimizer_and_parameters", "none"])").offload;
+
+  EXPECT_EQ(offload.when, OffloadWhen::levels);
+  EXPECT_THAT(offload.levels_of(3), ElementsAre(optimizer, none, optimizer_and_parameters));
+  EXPECT_THAT(offload.levels_of(2), ElementsAre(optimizer, none));
+  EXPECT_THAT(offload.levels_of(0), IsEmpty());
+}
+
+TEST_F(OffloadSearchTest, NamesWhatIsWrong) {
+  EXPECT_THAT(fault(R"(, "offload": "sometimes")"),
+              HasSubstr("/dstune/offload  is \"sometimes\"; accepted: \"never\", \"if_needed\""));
+  EXPECT_THAT(fault(R"(, "offload": [])"), HasSubstr("/dstune/offload  is "));
+  EXPECT_THAT(fault(R"(, "offload": ["none", "nvme", 1])"),
+              testing::AllOf(HasSubstr("/dstune/offload/1  is \"nvme\"; accepted: \"none\""),
+                             HasSubstr("/dstune/offload/2  is 1;")));
+}
+
+TEST_F(OffloadSearchTest, LeavesAFileAloneThatSaysWhatItOffloads) {
+  for (const char* zero :
+       {R"({"offload_optimizer": {"device": "cpu"}})", R"({"offload_param": {"device": "none"}})",
+        R"({"offload_optimizer": {"device": ["none", "cpu"]}})"}) {
+    EXPECT_EQ(read("", zero).offload.when, OffloadWhen::never) << zero;
+    EXPECT_EQ(read(R"(, "offload": "never")", zero).offload.when, OffloadWhen::never) << zero;
+    EXPECT_THAT(fault(R"(, "offload": "always")", zero),
+                HasSubstr("/dstune/offload  is given, but zero_optimization of the file says"))
+        << zero;
+  }
+  EXPECT_EQ(read("", R"({"offload_optimizer": null})").offload.when, OffloadWhen::if_needed);
+}
+
+TEST_F(OffloadSearchTest, ALevelIsTheSettingsThatMakeIt) {
+  const AxisGroup in_2 = offload_axes(2, {none, optimizer}, false);
+  const AxisGroup in_3 = offload_axes(3, {optimizer, optimizer_and_parameters}, true);
+
+  ASSERT_EQ(in_2.tied.size(), 2U);
+  EXPECT_EQ(in_2.tied[0].pointer, "/zero_optimization/offload_optimizer/device");
+  EXPECT_THAT(in_2.tied[0].values, ElementsAre("none", "cpu"));
+  EXPECT_THAT(in_2.tied[1].values, ElementsAre(false, false));
+  ASSERT_EQ(in_3.tied.size(), 3U);
+  EXPECT_THAT(in_3.tied[0].values, ElementsAre("cpu", "cpu"));
+  EXPECT_EQ(in_3.tied[2].pointer, "/zero_optimization/offload_param/device");
+  EXPECT_THAT(in_3.tied[2].values, ElementsAre("none", "cpu"));
+}
+
+}  // namespace
+}  // namespace dstune::offload_search_test

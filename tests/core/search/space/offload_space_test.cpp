@@ -1,0 +1,183 @@
+#include "core/search/space/offload_space.hpp"
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/experiment/step_config.hpp"
+
+namespace dstune::offload_space_test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+/// What a stage needs of the device by what is offloaded; of the host a rank needs 40, or 30 if
+/// nothing is pinned, and 20 more for parameters. A sample takes 1.
+class OffloadSpaceTest : public testing::Test {
+ protected:
+  struct Needs {
+    Bytes without = 0;
+    Bytes optimizer = 0;
+    Bytes all = 0;
+  };
+
+  void SetUp() override {
+    config_.stages = {1, 2, 3};
+    config_.settings.memory_limit = 100;
+    config_.settings.host_memory_limit = 1000;
+    config_.autotuning.max_train_micro_batch_size_per_gpu = 8;
+    config_.deepspeed = json::object{{"optimizer", {{"type", "AdamW"}}}};
+    machine_.group_size = 2;
+    machine_.memory_limit = 100;
+  }
+
+  Outcome outcome(const Experiment& experiment) const {
+    const json::object& zero = experiment.ds_config.json().at("zero_optimization").as_object();
+    const auto is_on_host = [&](const char* section) {
+      const auto* const found = zero.if_contains(section);
+      return found != nullptr && found->at("device") == "cpu";
+    };
+    const auto stage = zero.at("stage").to_number<int>();
+    const Needs& needs = needs_.at(stage);
+    const bool optimizer = is_on_host("offload_optimizer");
+    const bool parameters = is_on_host("offload_param");
+    Measured measured;
+    measured.peak_memory.allocated = (parameters  ? needs.all
+                                      : optimizer ? needs.optimizer
+                                                  : needs.without) +
+                                     static_cast<Bytes>(make_step_config(experiment).micro_batch);
+    if (optimizer) {
+      const bool pins = zero.at("offload_optimizer").at("pin_memory").as_bool();
+      measured.peak_host_memory.held = (pins ? 40 : 30) + (parameters ? 20 : 0);
+    }
+    if (measured.peak_memory.allocated > experiment.settings.memory_limit) return OutOfMemory{};
+    return measured;
+  }
+
+  MemoryPredictor predictor() const {
+    return [this](const Experiment& experiment, int) { return outcome(experiment); };
+  }
+  TuningConfig searched() const {
+    return with_offload(config_, machine_, predictor(), [this](const Experiment& experiment, int) {
+      return DryRun{outcome(experiment), 0};
+    });
+  }
+  /// The devices of a section in the spaces of a stage.
+  static std::vector<std::string> devices(const TuningConfig& config, int stage,
+                                          const std::string& section = "offload_optimizer") {
+    std::vector<std::string> found;
+    for (const AxisGroup& group : config.space.axes_of(stage)) {
+      for (const Axis& axis : group.tied) {
+        if (axis.pointer != "/zero_optimization/" + section + "/device") continue;
+        for (const json::value& value : axis.values) found.emplace_back(value.as_string());
+      }
+    }
+    return found;
+  }
+
+  TuningConfig config_;
+  Machine machine_;
+  std::map<int, Needs> needs_ = {
+      {0, {200, 200, 200}}, {1, {150, 120, 120}}, {2, {120, 90, 90}}, {3, {80, 50, 20}}};
+};
+
+TEST_F(OffloadSpaceTest, IsForTheStagesThatDoNotFitWithoutAndDoWith) {
+  const TuningConfig config = searched();
+
+  EXPECT_THAT(devices(config, 1), IsEmpty()) << "does not fit with it either";
+  EXPECT_THAT(devices(config, 2), ElementsAre("cpu"));
+  EXPECT_THAT(devices(config, 3), IsEmpty()) << "fits without";
+  EXPECT_THAT(config.notes, ElementsAre(HasSubstr("nothing of stage 2 fits on the device alone")));
+}
+
+TEST_F(OffloadSpaceTest, BeginsWithTheLeastThatFits) {
+  needs_[3] = {150, 90, 20};
+  EXPECT_THAT(devices(searched(), 3), ElementsAre("cpu", "cpu"));
+  EXPECT_THAT(devices(searched(), 3, "offload_param"), ElementsAre("none", "cpu"));
+
+  needs_[3] = {150, 120, 20};
+  EXPECT_THAT(devices(searched(), 3), ElementsAre("cpu"));
+  EXPECT_THAT(devices(searched(), 3, "offload_param"), ElementsAre("cpu"));
+}
+
+TEST_F(OffloadSpaceTest, PinsNothingWhereOnlyThatFitsIntoTheHost) {
+  config_.settings.host_memory_limit = 35;
+
+  const TuningConfig config = searched();
+
+  const AxisGroup group = config.space.axes_of(2).back();
+  EXPECT_EQ(group.tied[1].pointer, "/zero_optimization/offload_optimizer/pin_memory");
+  EXPECT_THAT(group.tied[1].values, ElementsAre(false));
+
+  config_.settings.host_memory_limit = 29;
+  EXPECT_THAT(devices(searched(), 2), IsEmpty());
+}
+
+TEST_F(OffloadSpaceTest, ToldOtherwiseDoesOtherwise) {
+  config_.offload = {OffloadWhen::never, true, {}};
+  EXPECT_TRUE(searched().space.empty());
+
+  config_.offload.when = OffloadWhen::always;
+  EXPECT_THAT(devices(searched(), 1), ElementsAre("cpu"));
+  EXPECT_THAT(devices(searched(), 3), ElementsAre("cpu", "cpu"));
+  EXPECT_THAT(searched().notes, IsEmpty()) << "the user knows";
+
+  config_.offload = {OffloadWhen::levels, true, {OffloadLevel::none, OffloadLevel::optimizer}};
+  EXPECT_THAT(devices(searched(), 2), ElementsAre("none", "cpu"));
+  EXPECT_THAT(devices(searched(), 3, "offload_param"), ElementsAre("none", "none"));
+}
+
+TEST_F(OffloadSpaceTest, WhereDevicesLiveOnTheHostItIsDoneForTheUserWhoAsks) {
+  machine_.is_on_host = true;
+  EXPECT_TRUE(searched().space.empty());
+
+  config_.offload.is_given = true;
+  EXPECT_THAT(devices(searched(), 2), ElementsAre("cpu"));
+}
+
+TEST_F(OffloadSpaceTest, TakesATunerThatSearchesSpacesAndAMemoryLimit) {
+  config_.tuner = "fast";
+  EXPECT_TRUE(searched().space.empty());
+  config_.tuner = "gridsearch";
+  EXPECT_FALSE(searched().space.empty());
+
+  machine_.memory_limit = 0;
+  EXPECT_TRUE(searched().space.empty());
+}
+
+TEST_F(OffloadSpaceTest, SaysWhoMakesTheOptimizerIfTheFileDoesNot) {
+  config_.deepspeed = json::object();
+
+  EXPECT_THAT(searched().notes, ElementsAre(HasSubstr("DeepSpeedCPUAdam")));
+}
+
+TEST_F(OffloadSpaceTest, AdvisesWhatFitsOrWhatIsStillTooMuch) {
+  const auto advice = [&](int stage) {
+    return offload_advice(config_, machine_, stage, predictor());
+  };
+
+  EXPECT_THAT(advice(2), HasSubstr("the optimizer in the host's memory (offload_optimizer cpu) it "
+                                   "fits: 91 B of the device and 40 B of the host per rank at "
+                                   "micro-batch 1, up to micro-batch 8"));
+  EXPECT_THAT(advice(1), HasSubstr("needs 121 B of the device, of 100 B, which is too much still"));
+  EXPECT_EQ(advice(0), "") << "there is nothing to offload";
+
+  machine_.workers = 4;
+  config_.settings.host_memory_limit = 0;  // nothing is offloaded
+  EXPECT_THAT(advice(2), HasSubstr("it fits: 91 B of the device and 40 B of the host"));
+  config_.host_memory_limit = 100;
+  EXPECT_THAT(advice(2), HasSubstr("needs 30 B of the host per rank, of 25 B, which is too much"));
+
+  config_.settings.host_memory_limit = 35;
+  EXPECT_THAT(advice(2), HasSubstr(", which is not pinned, it fits: 91 B of the device and 30 B"));
+  config_.settings.host_memory_limit = 29;
+  EXPECT_THAT(advice(2), HasSubstr("needs 30 B of the host per rank, of 29 B, which is too much"));
+}
+
+}  // namespace
+}  // namespace dstune::offload_space_test
