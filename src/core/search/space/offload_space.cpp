@@ -73,15 +73,31 @@ std::string words_for(OffloadLevel level) {
                "cpu)";
 }
 
-std::string note_of(const TuningConfig& config, const std::vector<std::string>& stages) {
-  std::string note =
-      concat("nothing of ", stages.size() == 1 ? "stage " : "stages ", join(stages, ", "),
-             " fits on the device alone, so that the optimizer is in the host's memory there",
-             "; \"dstune\": {\"offload\": \"never\"} leaves that out");
+/// Whether all of the group's points have parameters on the host.
+bool has_parameters(const AxisGroup& group) {
+  return std::ranges::any_of(group.tied, [](const Axis& axis) {
+    return axis.pointer == "/zero_optimization/offload_param/device" &&
+           std::ranges::count(axis.values, json::value("none")) == 0;
+  });
+}
+
+std::string note_of(const TuningConfig& config, const std::vector<std::string>& stages,
+                    bool parameters_too) {
+  std::string note = concat(
+      "nothing of ", stages.size() == 1 ? "stage " : "stages ", join(stages, ", "),
+      " fits on the device alone, so that the optimizer",
+      parameters_too ? ", in stage 3 with the parameters," : "",
+      " is in the host's memory there; \"dstune\": {\"offload\": \"never\"} leaves that out");
   if (config.deepspeed.json().contains("optimizer")) return note;
   return concat(note,
-                "; DeepSpeed then wants an \"optimizer\" in the file, or a DeepSpeedCPUAdam "
-                "of the script's own");
+                "; DeepSpeed then wants an \"optimizer\" in the file, or a DeepSpeedCPUAdam of the "
+                "script's own");
+}
+
+/// "12.00 GiB", and if that is too much "30.00 GiB (too much: 24.00 GiB)".
+std::string against(Bytes need, Bytes limit) {
+  if (need <= limit) return format_bytes(need);
+  return concat(format_bytes(need), " (too much: ", format_bytes(limit), ")");
 }
 
 }  // namespace
@@ -115,19 +131,15 @@ std::string offload_advice(TuningConfig config, const Machine& machine, int stag
   const StagePlan& plan = offloaded->plan;
   const std::string what =
       concat(words_for(offloaded->level), offloaded->pins ? "" : ", which is not pinned,");
-  const std::string device = format_bytes(plan.peak.counted());
-  const std::string host = format_bytes(plan.peak_host.held);
+  const Bytes device = plan.peak.counted();
+  const Bytes host = plan.peak_host.held;
   if (plan.feasible) {
-    return concat("with ", what, " it fits: ", device, " of the device and ", host,
-                  " of the host per rank at micro-batch 1, up to micro-batch ",
+    return concat("with ", what, " it fits: ", format_bytes(device), " of the device and ",
+                  format_bytes(host), " of the host per rank at micro-batch 1, up to micro-batch ",
                   plan.max_micro_batch);
   }
-  if (plan.fits_on_host) {
-    return concat("with ", what, " it needs ", device, " of the device, of ",
-                  format_bytes(settings.memory_limit), ", which is too much still");
-  }
-  return concat("with ", what, " it needs ", host, " of the host per rank, of ",
-                format_bytes(settings.host_memory_limit), ", which is too much");
+  return concat("with ", what, " a rank needs ", against(device, settings.memory_limit),
+                " of the device and ", against(host, settings.host_memory_limit), " of the host");
 }
 
 TuningConfig with_offload(TuningConfig config, const Machine& machine,
@@ -143,11 +155,13 @@ TuningConfig with_offload(TuningConfig config, const Machine& machine,
     if (auto axes = offloader.axes(stage)) found.emplace_back(stage, std::move(*axes));
   }
   std::vector<std::string> stages;
+  bool parameters_too = false;
   for (auto& [stage, axes] : found) {
+    parameters_too = parameters_too || has_parameters(axes);
     config.space.of_stage[stage].push_back(std::move(axes));
     stages.push_back(std::to_string(stage));
   }
-  if (if_needed && !stages.empty()) config.notes.push_back(note_of(config, stages));
+  if (if_needed && !stages.empty()) config.notes.push_back(note_of(config, stages, parameters_too));
   return config;
 }
 

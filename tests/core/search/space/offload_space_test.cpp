@@ -103,6 +103,10 @@ TEST_F(OffloadSpaceTest, BeginsWithTheLeastThatFits) {
   needs_[3] = {150, 120, 20};
   EXPECT_THAT(devices(searched(), 3), ElementsAre("cpu"));
   EXPECT_THAT(devices(searched(), 3, "offload_param"), ElementsAre("cpu"));
+  EXPECT_THAT(searched().notes,
+              testing::ElementsAre(
+                  HasSubstr("nothing of stages 2, 3 fits on the device alone, so that the "
+                            "optimizer, in stage 3 with the parameters, is in the host's")));
 }
 
 TEST_F(OffloadSpaceTest, PinsNothingWhereOnlyThatFitsIntoTheHost) {
@@ -164,19 +168,22 @@ TEST_F(OffloadSpaceTest, AdvisesWhatFitsOrWhatIsStillTooMuch) {
   EXPECT_THAT(advice(2), HasSubstr("the optimizer in the host's memory (offload_optimizer cpu) it "
                                    "fits: 91 B of the device and 40 B of the host per rank at "
                                    "micro-batch 1, up to micro-batch 8"));
-  EXPECT_THAT(advice(1), HasSubstr("needs 121 B of the device, of 100 B, which is too much still"));
+  EXPECT_THAT(advice(1),
+              HasSubstr("a rank needs 121 B (too much: 100 B) of the device and 40 B of the host"));
   EXPECT_EQ(advice(0), "") << "there is nothing to offload";
 
   machine_.workers = 4;
   config_.settings.host_memory_limit = 0;  // nothing is offloaded
   EXPECT_THAT(advice(2), HasSubstr("it fits: 91 B of the device and 40 B of the host"));
   config_.host_memory_limit = 100;
-  EXPECT_THAT(advice(2), HasSubstr("needs 30 B of the host per rank, of 25 B, which is too much"));
+  EXPECT_THAT(advice(2),
+              HasSubstr("a rank needs 91 B of the device and 30 B (too much: 25 B) of the host"));
 
   config_.settings.host_memory_limit = 35;
   EXPECT_THAT(advice(2), HasSubstr(", which is not pinned, it fits: 91 B of the device and 30 B"));
   config_.settings.host_memory_limit = 29;
-  EXPECT_THAT(advice(2), HasSubstr("needs 30 B of the host per rank, of 29 B, which is too much"));
+  EXPECT_THAT(advice(2),
+              HasSubstr("a rank needs 91 B of the device and 30 B (too much: 29 B) of the host"));
 }
 
 }  // namespace
