@@ -114,6 +114,16 @@ struct PointsOfKind {
   Points together;
 };
 
+/// The device outlives the measurement, however that ends.
+struct AllThreadsInTheEnd {
+  explicit AllThreadsInTheEnd(Device& of) : device(of) {}
+  ~AllThreadsInTheEnd() { device.limit_host_threads(device.host_threads()); }
+  AllThreadsInTheEnd(const AllThreadsInTheEnd&) = delete;
+  AllThreadsInTheEnd& operator=(const AllThreadsInTheEnd&) = delete;
+
+  Device& device;
+};
+
 /// One rank's part in the measurement.
 class HostTimes {
  public:
@@ -189,9 +199,7 @@ class HostTimes {
     });
     if (!group_.vote(is_fast && has_time_left(0.5))) return;
     const auto copies = copies_of(tier, kLargest);
-    if (!copies) return;
-    time_together(*copies, kLargest, 1, points);
-    take_turns([&] { time_alone(*copies, kLargest, points); });
+    if (copies) time_together(*copies, kLargest, 1, points);
   }
 
   void time_together(Copies& copies, Bytes size, int batches, Directions& points) {
@@ -229,13 +237,13 @@ class HostTimes {
       return memory;
     });
     if (!arrays) return false;
+    const AllThreadsInTheEnd restore{device_};
     rates.passes.clear();
     rates.threads = device_.host_threads();
     for (int threads = 1; threads < rates.threads; threads *= 2) {
       rates.passes.push_back({threads, adam_rate(arrays->tensor(DType::fp32), threads)});
     }
     rates.passes.push_back({rates.threads, adam_rate(arrays->tensor(DType::fp32), rates.threads)});
-    device_.limit_host_threads(rates.threads);
     return true;
   }
 

@@ -40,13 +40,14 @@ class CountedGroup final : public Group {
   int size() const override { return group_.size(); }
   void broadcast(std::span<std::byte> data, int root) override { group_.broadcast(data, root); }
   bool vote(bool ok) override {
-    ++round;
+    if (++round == aborted_in) throw ExperimentAborted("aborted");
     return group_.vote(ok);
   }
   std::vector<std::string> gather(const std::string& text) override { return group_.gather(text); }
   void poll() override { group_.poll(); }
 
   int round = 0;
+  int aborted_in = 0;  ///< 0: never
 
  private:
   test::ThreadGroup group_;
@@ -62,17 +63,16 @@ class SharedLink final : public ClockedDevice {
 
   bool overlaps() const override { return true; }
   int host_threads() const override { return 6; }
-  void limit_host_threads(int most) override { threads_ = most; }
+  void limit_host_threads(int most) override { threads = most; }
 
-  int transfers = 0;
+  int threads = 6;
 
  private:
   void account_on_host(const Work& work) override {
     const auto bytes = static_cast<double>(work.read_bytes() + work.written_bytes());
-    advance_host(bytes / std::min(threads_ * 3e9, 10e9));
+    advance_host(bytes / std::min(threads * 3e9, 10e9));
   }
   void do_transfer(const HostTransfer& copy) override {
-    ++transfers;
     now_traffic_.add(group_.round, group_.rank());
     const double rate = copy.direction == Transfer::device_to_host ? 8e9 : 4e9;
     const double share = rate / before_.ranks_in(group_.round) / (group_.rank() == 1 ? 2 : 1);
@@ -83,7 +83,6 @@ class SharedLink final : public ClockedDevice {
   const CountedGroup& group_;
   const Traffic& before_;
   Traffic& now_traffic_;
-  int threads_ = 6;
 };
 
 /// What rank 1 of `ranks` measures on a link that all share.
@@ -156,6 +155,23 @@ TEST(MeasureHostRates, HasPassesWithEveryPowerOfTwoThreadsAndWithAll) {
     EXPECT_EQ(rates.passes[i].threads, threads[i]);
     EXPECT_NEAR(rates.passes[i].bytes_per_s, speeds[i], 1e3);
   }
+}
+
+TEST(MeasureHostRates, LeavesTheHostAllItsThreadsHoweverItEnds) {
+  const Traffic none;
+  Traffic traffic;
+  test::ThreadTeam team(1);
+  CountedGroup group(team, 0);
+  SharedLink device(group, none, traffic);
+  measure_host_rates(device, group, {});
+  EXPECT_EQ(device.threads, 6);
+
+  CountedGroup aborted(team, 0);
+  aborted.aborted_in = group.round;  // in the last passes
+  EXPECT_THROW(measure_host_rates(device, aborted, {}), ExperimentAborted);
+
+  EXPECT_EQ(device.threads, 6);
+  EXPECT_EQ(device.host_memory().use().total(), 0U);
 }
 
 /// What is measured of the guesses with so much memory.
