@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
-#include <fstream>
 #include <functional>
 #include <iostream>
 #include <memory>
@@ -35,21 +34,6 @@ namespace dstune::bench {
 namespace {
 
 constexpr Bytes kMostBytes = Bytes{256} << 20U;
-
-/// The size of the largest cache of the first core; 0 if the system does not say.
-Bytes last_level_cache() {
-  Bytes largest = 0;
-  for (int index = 0; index < 8; ++index) {
-    std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) +
-                       "/size");
-    Bytes size = 0;
-    char unit = ' ';
-    if (!(file >> size >> unit)) continue;
-    size <<= unit == 'M' ? 20U : unit == 'K' ? 10U : 0U;
-    largest = std::max(largest, size);
-  }
-  return largest;
-}
 
 std::int64_t elements_beyond_caches() {
   const Bytes cache = last_level_cache();

@@ -3,7 +3,7 @@
 import json
 import unittest
 
-from support import PROGRAM, ProgramTest, example, outcomes, read_json
+from support import PROGRAM, ProgramTest, events, example, outcomes, read_json
 
 OFFLOAD = {"device": "cpu", "pin_memory": False}
 
@@ -103,6 +103,36 @@ class Offload(ProgramTest):
         self.assertEqual(explained.returncode, 0, explained.stderr)
         self.assertIn("pass on the host", explained.stdout)
         self.assertIn("offload_overflow", explained.stdout)
+
+    def measured_machine(self, device):
+        """The log of a search with such values of "device", and what its machine was measured to do."""
+        config = self.tiny(zero_optimization={"stage": [1], "offload_optimizer": {"device": device}},
+                           train_micro_batch_size_per_gpu=[1, 2])
+        config["dstune"].update(host_memory_limit="1GiB", tuner="guided")
+        finished = self.tune_well(3, self.write_config(config))
+        machines = [line["outcome"]["machine_rates"] for line in events(self.results, "finished")
+                    if "machine_rates" in line["outcome"]]
+        self.assertTrue(machines)
+        return finished.stderr, machines
+
+    def test_the_host_is_measured_once_where_a_candidate_offloads(self):
+        log, machines = self.measured_machine(["none", "cpu"])
+
+        (host,) = [machine["host"] for machine in machines]
+        self.assertEqual(host["passes"][0]["threads"], 1)
+        self.assertEqual(host["passes"][-1]["threads"], host["threads"])
+        self.assertGreater(host["passes"][0]["bytes_per_s"], 0)
+        for tier in ("pinned", "pageable"):
+            for way in ("to_host", "to_device"):
+                for company in ("alone", "together"):
+                    self.assertGreater(host[f"{tier}_{way}"][company]["bytes_per_s"], 0)
+        self.assertRegex(log, r"the host's side of offloading, measured: pinned .* GB/s with 1 thread")
+
+    def test_the_host_is_not_measured_where_none_does(self):
+        log, machines = self.measured_machine(["none"])
+
+        self.assertFalse([machine for machine in machines if "host" in machine])
+        self.assertNotIn("the host's side of offloading", log)
 
     def test_the_example_fits_with_offload_alone(self):
         configurations = self.planned(example("offload"))["configurations"]

@@ -94,6 +94,10 @@ class Device {
       account_on_host(work_of(operation));
     }
   }
+  /// The threads that the host's passes may have.
+  virtual int host_threads() const { return 1; }
+  /// Gives the host's passes from now on at most so many of host_threads(), and at least one.
+  virtual void limit_host_threads(int most) { (void)most; }
   /// Copies a tensor between the memories of device and host, in the order of the current stream.
   void transfer(const HostTransfer& copy);
   /// Gives one element on the device a value that the host knows; the host waits for the copy.

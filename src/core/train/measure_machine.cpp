@@ -6,7 +6,9 @@
 #include <string_view>
 #include <utility>
 
+#include "core/base/host/this_host.hpp"
 #include "core/base/json_parser.hpp"
+#include "core/device/rates/measure_host_rates.hpp"
 #include "core/device/rates/measure_rates.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/train/check_machine.hpp"
@@ -28,8 +30,9 @@ Bytes largest_message(const RunSettings& settings) {
   return std::clamp(settings.memory_limit / kMessages, kSmallestMessage, kLargestMessage);
 }
 
-// The key under which ds_config asks for messages; it is none of DeepSpeed's.
+// The keys under which ds_config asks for messages and for the host; they are none of DeepSpeed's.
 constexpr std::string_view kAsked = "dstune_messages";
+constexpr std::string_view kAskedForHost = "dstune_host_rates";
 
 std::vector<GroupMessage> messages_in(const json::object& ds_config) {
   std::vector<GroupMessage> messages;
@@ -39,6 +42,21 @@ std::vector<GroupMessage> messages_in(const json::object& ds_config) {
     messages.push_back(group_message_from_json(message.as_object()));
   }
   return messages;
+}
+
+/// The part of a rank's memory that is used at a time, as the same memory may be the device's.
+constexpr Bytes kShareOfHost = 4;
+
+std::optional<HostRates> host_rates(const Experiment& experiment, Device& device, Group& group) {
+  const RunSettings& settings = experiment.settings;
+  const Bytes limit = settings.is_one_memory() ? settings.memory_limit : settings.host_memory_limit;
+  const int per_node = settings.devices_per_node == 0 ? group.size() : settings.devices_per_node;
+  HostMeasure how;
+  how.memory = std::min(how.memory, limit / kShareOfHost);
+  how.ranks_on_node = std::min(per_node, group.size());
+  how.rank_on_node = group.rank() % per_node;
+  how.cache = last_level_cache();
+  return measure_host_rates(device, group, how);
 }
 
 std::vector<MatrixShape> shapes_of(const RunSettings& settings) {
@@ -79,6 +97,12 @@ void ask_for(Experiment& machine, const std::vector<GroupMessage>& messages) {
   machine.ds_config.set(kAsked, std::move(asked));
 }
 
+void ask_for_host(Experiment& machine) { machine.ds_config.set(kAskedForHost, true); }
+
+bool asks_for_host(const Experiment& machine) {
+  return machine.ds_config.json().contains(kAskedForHost);
+}
+
 Outcome measure_machine(const Experiment& experiment, Device& device, Collectives& collectives,
                         Group& group) {
   if (is_preflight(experiment)) return check_machine(experiment, device, collectives, group);
@@ -92,8 +116,9 @@ Outcome measure_machine(const Experiment& experiment, Device& device, Collective
                        memory.in_use(), memory.limit()};
   }
   const DType dtype = make_step_config(experiment).dtype;
-  const auto own = measure_rates(device, collectives, dtype, shapes_of(experiment.settings),
-                                 messages_in(experiment.ds_config.json()), largest);
+  auto own = measure_rates(device, collectives, dtype, shapes_of(experiment.settings),
+                           messages_in(experiment.ds_config.json()), largest);
+  if (own && asks_for_host(experiment)) own->host = host_rates(experiment, device, group);
   std::vector<MachineRates> ranks;
   for (const std::string& text : group.gather(own ? to_json_text(to_json(*own), 0) : "")) {
     if (!text.empty()) ranks.push_back(machine_rates_from_json(parse_json(text).as_object()));

@@ -21,6 +21,11 @@ std::vector<MatrixShape> product_shapes(const ModelParameters& model, std::int64
 /// whole group in the model's type: they become part of its ds_config.
 void ask_for(Experiment& machine, const std::vector<GroupMessage>& messages);
 
+/// Makes `machine` time copies to and from the host's memory and the host's passes too
+/// (measure_host_rates.hpp): it becomes part of its ds_config.
+void ask_for_host(Experiment& machine);
+bool asks_for_host(const Experiment& machine);
+
 /// Collective over the group. The outcome is Measured with machine_rates alone, each the slowest
 /// rank's, or OutOfMemory if not even messages fit; of a preflight that of check_machine().
 /// @returns the merged outcome on group rank 0; this rank's own view elsewhere

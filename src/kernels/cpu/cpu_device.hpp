@@ -35,7 +35,8 @@ class CpuDevice final : public Device {
   explicit CpuDevice(Bytes memory_limit, int threads = 1);
 
   std::string name() const override { return "cpu"; }
-  int host_threads() const noexcept { return threads_; }
+  int host_threads() const noexcept override { return threads_; }
+  void limit_host_threads(int most) override { host_team().limit(most); }
 
   /// Who multiplies: the BLAS, until somebody else is chosen.
   Products& products() { return products_; }

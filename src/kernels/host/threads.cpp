@@ -50,6 +50,7 @@ class BlockedSignals {
 Threads::Threads(int count) {
   if (count < 1) throw std::invalid_argument("a team has at least one thread");
   faults_.resize(static_cast<std::size_t>(count));
+  most_ = count;
   others_.reserve(faults_.size() - 1);
   const BlockedSignals blocked;
   try {
@@ -65,7 +66,7 @@ Threads::~Threads() { stop(); }
 void Threads::for_ranges(std::int64_t count, const Work& work, const std::function<void()>& tick) {
   if (count <= 0) return;
   const std::int64_t pieces = (count + kPiece - 1) / kPiece;
-  const auto working = static_cast<int>(std::min<std::int64_t>(pieces, this->count()));
+  const auto working = static_cast<int>(std::min<std::int64_t>(pieces, most_));
   start(count, work, working);
   work_on_range(0);
   if (working > 1) await_others(tick);

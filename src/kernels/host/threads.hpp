@@ -1,6 +1,7 @@
 // A team of threads that works on pieces of tensors in host memory.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -26,6 +27,8 @@ class Threads {
   ~Threads();
 
   int count() const { return static_cast<int>(faults_.size()); }
+  /// Leaves work from now on to at most so many threads of the team, and at least one.
+  void limit(int most) { most_ = std::clamp(most, 1, count()); }
 
   using Work = std::function<void(std::int64_t begin, std::int64_t end)>;
   /// Borders between ranges are multiples of so many elements: one cache line of fp32.
@@ -47,6 +50,7 @@ class Threads {
   void stop() noexcept;
 
   // What is done now: written by the caller before `turn_`, read by the others after it.
+  int most_ = 0;  ///< how many threads may have a range
   std::int64_t count_ = 0;
   const Work* work_ = nullptr;  ///< nullptr: they end
   int working_ = 0;             ///< how many threads have a range

@@ -63,6 +63,26 @@ TEST(MeasureMachineOnBackends, MeasuresAllThatRanks4AreAskedForAndLeavesNothing)
   });
 }
 
+TEST(MeasureMachineOnBackends, MeasuresTheHostOfRanks2) {
+  Experiment experiment = machine(2, DType::bf16);
+  experiment.settings.memory_limit = Bytes{16} << 20U;
+  ask_for_host(experiment);
+  measure_on_backend(experiment, [](const Measured& measured, const Device& device) {
+    ASSERT_TRUE(measured.machine_rates);
+    const auto& host = measured.machine_rates->host;
+    ASSERT_TRUE(host);
+    for (const CopyRates& copies : host->copies) {
+      EXPECT_THAT(copies.alone.bytes_per_s, IsARate());
+      EXPECT_THAT(copies.together.bytes_per_s, IsARate());
+    }
+    EXPECT_EQ(host->both_ways_bytes_per_s > 0, device.overlaps());
+    EXPECT_EQ(host->threads, device.host_threads());
+    EXPECT_EQ(host->passes.back().threads, device.host_threads());
+    for (const HostPassRate& pass : host->passes) EXPECT_THAT(pass.bytes_per_s, IsARate());
+    EXPECT_EQ(device.host_memory().use().total(), 0U);
+  });
+}
+
 TEST(MeasureMachineOnBackends, ChecksEachOfRanks4AndWhatArrives) {
   Experiment experiment = machine(4, DType::bf16);
   experiment.settings.memory_limit = Bytes{1} << 21U;

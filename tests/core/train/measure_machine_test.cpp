@@ -80,6 +80,35 @@ TEST(MeasureMachine, KnowsTheModelsProducts) {
   }
 }
 
+/// What rank 0 of one measures, and the number of its copies between device and host.
+std::pair<MachineRates, std::size_t> measure_simulated(const Experiment& experiment) {
+  sim::SimDevice device(experiment.settings.memory_limit);
+  sim::SimCollectives collectives(device, 0, 1);
+  test::ThreadTeam team(1);
+  test::ThreadGroup group(team, 0);
+  const Outcome outcome = measure_machine(experiment, device, collectives, group);
+  return {std::get<Measured>(outcome).machine_rates.value(), device.ledger().transfers().size()};
+}
+
+TEST(MeasureMachine, LeavesTheHostAloneUnlessItIsAskedFor) {
+  const auto [rates, copies] = measure_simulated(machine(1));
+
+  EXPECT_FALSE(rates.host);
+  EXPECT_EQ(copies, 0U);
+}
+
+TEST(MeasureMachine, MeasuresTheHostIfItIsAskedFor) {
+  Experiment experiment = machine(1);
+  ask_for_host(experiment);
+  ASSERT_TRUE(asks_for_host(experiment));
+
+  const auto [rates, copies] = measure_simulated(experiment);
+
+  ASSERT_TRUE(rates.host);
+  EXPECT_NEAR(rates.host->pass_bytes_per_s(1), 25e9, 1e6);
+  EXPECT_GT(copies, 0U);
+}
+
 TEST(MeasureMachine, NeedsMemory) {
   Experiment experiment = machine(1);
   experiment.settings.memory_limit = 100'000;

@@ -48,7 +48,7 @@ std::vector<TinyExperiment> experiments() {
 }
 
 /// So slow that the host runs ahead of it as far as its waits allow.
-constexpr sim::SimSpeed kSlow{.flops_per_s = 1, .bytes_per_s = 1, .latency = 1};
+const sim::SimSpeed kSlow{.flops_per_s = 1, .bytes_per_s = 1, .latency = 1};
 
 PeakMemory peak_on_sim(const Experiment& experiment, int rank, sim::SimSpeed speed = kSlow) {
   sim::SimDevice device(experiment.settings.memory_limit, speed);

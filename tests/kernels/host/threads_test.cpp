@@ -37,6 +37,17 @@ std::vector<Range> ranges_of(Threads& threads, std::int64_t count) {
   return ranges;
 }
 
+TEST(ThreadsTest, FewerOfATeamWorkWhereThatIsTheLimit) {
+  Threads threads(3);
+
+  threads.limit(2);
+  EXPECT_EQ(ranges_of(threads, 1000).size(), 2U);
+  threads.limit(0);
+  EXPECT_EQ(ranges_of(threads, 1000).size(), 1U);
+  threads.limit(7);
+  EXPECT_EQ(ranges_of(threads, 1000).size(), 3U);
+}
+
 TEST(ThreadsTest, RangesAreEqualButForAPieceAndHoldEveryElementOnce) {
   for (const int team : {1, 2, 3, 5}) {
     Threads threads(team);

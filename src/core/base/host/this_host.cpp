@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <fstream>
 
 #include <sched.h>
 #include <unistd.h>
+
+#include "core/base/text.hpp"
 
 namespace dstune {
 
@@ -26,6 +29,20 @@ int usable_cores() {
   CPU_ZERO(&set);
   if (::sched_getaffinity(0, sizeof set, &set) == 0) return std::max(CPU_COUNT(&set), 1);
   return std::max(static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)), 1);
+}
+
+Bytes last_level_cache() {
+  constexpr int kMostLevels = 8;
+  Bytes largest = 0;
+  for (int index = 0; index < kMostLevels; ++index) {
+    std::ifstream file(concat("/sys/devices/system/cpu/cpu0/cache/index", index, "/size"));
+    Bytes size = 0;
+    char unit = ' ';
+    if (!(file >> size >> unit)) continue;
+    size <<= unit == 'M' ? 20U : unit == 'K' ? 10U : 0U;
+    largest = std::max(largest, size);
+  }
+  return largest;
 }
 
 }  // namespace dstune

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "core/base/units.hpp"
+
 namespace dstune {
 
 /// The host's name; "unknown" if the system does not say.
@@ -14,5 +16,8 @@ std::string process_space();
 
 /// The cores that this process may use, at least 1.
 int usable_cores();
+
+/// The size of the largest cache of the first core; 0 if the system does not say.
+Bytes last_level_cache();
 
 }  // namespace dstune

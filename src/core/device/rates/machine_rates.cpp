@@ -103,6 +103,34 @@ class Together {
   OfTimes of_times_;
 };
 
+/// The host's rates of those of `all` that have them, of which there is at least one.
+template <class OfRates, class OfTimes>
+HostRates host_together(const std::vector<MachineRates>& all, OfRates of_rates, OfTimes of_times) {
+  const Together make(all, of_rates, of_times);
+  HostRates result = all.front().host.value();
+  const auto copy = [&](const auto& rate_in) {
+    return CopyRate{
+        .latency = make.time([&](const auto& one) { return rate_in(*one.host).latency; }),
+        .bytes_per_s = make.rate([&](const auto& one) { return rate_in(*one.host).bytes_per_s; })};
+  };
+  for (std::size_t i = 0; i < kHostCopies.size(); ++i) {
+    result.copies[i] = {copy([&](const HostRates& one) { return one.copies[i].alone; }),
+                        copy([&](const HostRates& one) { return one.copies[i].together; })};
+  }
+  result.both_ways_bytes_per_s =
+      make.rate([](const auto& one) { return one.host->both_ways_bytes_per_s; });
+  for (HostPassRate& pass : result.passes) {
+    pass.bytes_per_s =
+        make.rate([&](const auto& one) { return one.host->pass_bytes_per_s(pass.threads); });
+  }
+  return result;
+}
+
+std::vector<MachineRates> with_host(std::vector<MachineRates> all) {
+  std::erase_if(all, [](const MachineRates& one) { return !one.host; });
+  return all;
+}
+
 template <class OfRates, class OfTimes>
 MachineRates together(const std::vector<MachineRates>& all, OfRates of_rates, OfTimes of_times) {
   const Together make(all, of_rates, of_times);
@@ -128,6 +156,8 @@ MachineRates together(const std::vector<MachineRates>& all, OfRates of_rates, Of
     own.rate =
         make.collective([&](const auto& one) { return find_line(one.messages, same)->rate; });
   }
+  const auto measured = with_host(all);
+  if (!measured.empty()) result.host = host_together(measured, of_rates, of_times);
   return result;
 }
 

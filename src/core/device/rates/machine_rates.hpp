@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/base/json_fwd.hpp"
@@ -10,6 +11,7 @@
 #include "core/device/dtype.hpp"
 #include "core/device/ledger/collective_kind.hpp"
 #include "core/device/operations/work.hpp"
+#include "core/device/rates/host_rates.hpp"
 
 namespace dstune {
 
@@ -66,6 +68,7 @@ struct MachineRates {
   std::array<CollectiveRate, kCollectiveKinds> collectives{};  ///< for the whole group, in `dtype`
   std::vector<MessageRate> messages = {};  ///< for other types, or parts of the group
   DType dtype = DType::fp32;               ///< the type of products and passes
+  std::optional<HostRates> host = {};      ///< none: not measured
 
   CollectiveRate& at(CollectiveKind kind) { return collectives[static_cast<std::size_t>(kind)]; }
   const CollectiveRate& at(CollectiveKind kind) const {
@@ -92,7 +95,8 @@ inline int spacing_of(const std::vector<int>& ranks) {
 int ring_steps(CollectiveKind kind, int ranks);
 
 /// The slowest rates among the ranks of a group, of which there is at least one. A product or
-/// message that some rank has not measured is left out.
+/// message that some rank has not measured is left out. The host's rates are those of the ranks
+/// that have measured them.
 MachineRates merge(const std::vector<MachineRates>& ranks);
 /// The rates of several groups, any of which may run an experiment: the geometric mean of each
 /// rate.
@@ -100,7 +104,8 @@ MachineRates typical(const std::vector<MachineRates>& groups);
 
 /// {"overlaps": false, "flops_per_s": 5e10, ..., "collectives": {"all_reduce": {...}, ...}}
 json::object to_json(const MachineRates& rates);
-/// Inverse of to_json, exact; what earlier versions wrote has neither messages nor a type.
+/// Inverse of to_json, exact; what earlier versions wrote has neither messages, nor a type, nor the
+/// host's rates.
 /// @throws std::exception  if `object` is none
 MachineRates machine_rates_from_json(const json::object& object);
 

@@ -72,10 +72,13 @@ json::object to_json(const MachineRates& rates) {
   for (std::size_t kind = 0; kind < kCollectiveKinds; ++kind) {
     collectives[name_of(static_cast<CollectiveKind>(kind))] = to_json(rates.collectives[kind]);
   }
-  return {{"overlaps", rates.overlaps},       {"dtype", name_of(rates.dtype)},
-          {"flops_per_s", rates.flops_per_s}, {"copy_bytes_per_s", rates.copy_bytes_per_s},
-          {"launch_s", rates.launch},         {"matrices", matrices_to_json(rates)},
-          {"collectives", collectives},       {"messages", messages_to_json(rates)}};
+  json::object object = {
+      {"overlaps", rates.overlaps},       {"dtype", name_of(rates.dtype)},
+      {"flops_per_s", rates.flops_per_s}, {"copy_bytes_per_s", rates.copy_bytes_per_s},
+      {"launch_s", rates.launch},         {"matrices", matrices_to_json(rates)},
+      {"collectives", collectives},       {"messages", messages_to_json(rates)}};
+  if (rates.host) object["host"] = to_json(*rates.host);
+  return object;
 }
 
 MachineRates machine_rates_from_json(const json::object& object) {
@@ -98,6 +101,9 @@ MachineRates machine_rates_from_json(const json::object& object) {
       const json::object& message = value.as_object();
       rates.messages.push_back({group_message_from_json(message), rate_from_json(message)});
     }
+  }
+  if (const auto* host = object.if_contains("host")) {
+    rates.host = host_rates_from_json(host->as_object());
   }
   return rates;
 }

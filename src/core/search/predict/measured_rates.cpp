@@ -6,7 +6,9 @@
 #include <string_view>
 #include <utility>
 
+#include "core/base/log.hpp"
 #include "core/base/text.hpp"
+#include "core/device/backend_list.hpp"
 #include "core/experiment/knobs.hpp"
 #include "core/search/feasibility/make_experiment.hpp"
 #include "core/search/predict/run_rates.hpp"
@@ -26,13 +28,21 @@ bool is_talkative(const AxisGroup& group) {
   });
 }
 
-/// The indices of one point for each combination of values that decide messages; only some
-/// combinations if there are many.
-std::vector<std::uint64_t> unlike_points(const Space& space) {
+bool may_offload(const AxisGroup& group) {
+  constexpr std::string_view kSection = "/zero_optimization/offload_optimizer";
+  return std::ranges::any_of(group.tied, [&](const Axis& axis) {
+    return axis.pointer.starts_with(kSection) || kSection.starts_with(axis.pointer);
+  });
+}
+
+/// The indices of one point for each combination of values of the groups for which `matters`; only
+/// some combinations if there are many.
+template <class Matters>
+std::vector<std::uint64_t> unlike_points(const Space& space, Matters matters) {
   constexpr std::size_t kMost = 256;
   std::vector<std::uint64_t> points{0};
   for (const AxisGroup& group : space.axes()) {
-    const bool counts = is_talkative(group) && points.size() * group.size() <= kMost;
+    const bool counts = matters(group) && points.size() * group.size() <= kMost;
     std::vector<std::uint64_t> longer;
     for (const std::uint64_t point : points) {
       for (std::size_t place = 0; place < (counts ? group.size() : 1); ++place) {
@@ -57,13 +67,18 @@ class Questions {
     for (const int stage : config.stages) {
       for (const Space& space : make_spaces(config, group_size, stage, {{stage, 1, 1}})) {
         if (space.size() == 0) continue;
-        for (const std::uint64_t point : unlike_points(space)) add(space.at(point));
+        for (const std::uint64_t point : unlike_points(space, is_talkative)) add(space.at(point));
+        for (const std::uint64_t point : unlike_points(space, may_offload)) {
+          offloads_ = offloads_ || offloads(space.at(point));
+        }
       }
     }
     if (all_.empty()) all_.push_back({DType::fp32, base().ds_config, {}});
   }
 
   std::vector<Question> take() { return std::move(all_); }
+  /// Whether a candidate has tensors in the host's memory.
+  bool offloads() const { return offloads_; }
 
  private:
   Experiment base() const { return make_experiment(config_, group_size_, 0, 1, 1); }
@@ -76,6 +91,15 @@ class Questions {
       // DeepSpeed refuses this configuration, so that no search has it.
     } catch (const std::invalid_argument&) {
       return;
+    }
+  }
+
+  bool offloads(Candidate candidate) const {
+    const Experiment experiment = make_experiment(config_, group_size_, std::move(candidate));
+    try {
+      return is_modelled(experiment) && make_step_config(experiment).offload_optimizer;
+    } catch (const std::invalid_argument&) {
+      return false;
     }
   }
 
@@ -104,18 +128,33 @@ class Questions {
   const TuningConfig& config_;
   int group_size_;
   std::vector<Question> all_;
+  bool offloads_ = false;
 };
+
+/// What predictions of offloaded candidates take of the host, in a line.
+std::string host_text(const RunRates& rates, const RunSettings& settings) {
+  const std::optional<HostRates>& host = rates.host();
+  if (!host && !rates.overlaps()) {
+    return "the host's side of offloading was not measured: it counts as the device's own";
+  }
+  const bool is_measured = host && !traits_of_backend(settings.backend).time_is_virtual;
+  return concat("the host's side of offloading, ", is_measured ? "measured" : "by guesses", ": ",
+                describe(host.value_or(HostRates{})));
+}
 
 }  // namespace
 
 std::vector<Experiment> machine_experiments(const TuningConfig& config, int group_size,
                                             int groups) {
   std::vector<Experiment> experiments;
-  for (Question& question : Questions(config, group_size).take()) {
+  Questions questions(config, group_size);
+  for (Question& question : questions.take()) {
     Experiment machine{"machine", std::move(question.ds_config), group_size, config.settings};
     if (!experiments.empty()) machine.name = concat("machine_", name_of(question.dtype));
     machine.measures_machine = true;
     ask_for(machine, question.messages);
+    // Once for all types, since the host's rates are the same.
+    if (questions.offloads() && experiments.empty()) ask_for_host(machine);
     for (int group = 0; group < groups; ++group) {
       machine.repetition = group;
       experiments.push_back(machine);
@@ -127,9 +166,11 @@ std::vector<Experiment> machine_experiments(const TuningConfig& config, int grou
 
 RunRates measured_rates(const TuningConfig& config, int group_size, Scheduler& scheduler) {
   const int groups = std::max(1, scheduler.slots(group_size));
-  const auto records = scheduler.run(machine_experiments(config, group_size, groups));
-  const auto rates = run_rates(records, group_size);
-  return rates ? *rates : estimated_rates(config.settings);
+  const auto experiments = machine_experiments(config, group_size, groups);
+  const auto measured = run_rates(scheduler.run(experiments), group_size);
+  RunRates rates = measured ? *measured : estimated_rates(config.settings);
+  if (asks_for_host(experiments.front())) log_line(host_text(rates, config.settings));
+  return rates;
 }
 
 }  // namespace dstune

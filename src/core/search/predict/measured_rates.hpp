@@ -11,7 +11,8 @@
 namespace dstune {
 
 /// The experiments that measure the machine: for each type of model in the spaces one on every
-/// group, with the messages that a configuration of that type would send.
+/// group, with the messages that a configuration of that type would send. The first type's measure
+/// the host too, if a configuration has tensors in its memory.
 /// @param groups  the number of groups that run at once; each gets a repetition of its own
 std::vector<Experiment> machine_experiments(const TuningConfig& config, int group_size, int groups);
 

@@ -22,13 +22,13 @@ void RatedDevice::account(const Work& work) {
 }
 
 void RatedDevice::account_on_host(const Work& work) {
-  if (!rates_.overlaps) return account(work);
+  if (!knows_host()) return account(work);
   const std::size_t part = index_of(part_of(work.operation));
   advance_host(host_rates_.time_of_pass(work) * factors_[part], part);
 }
 
 void RatedDevice::do_transfer(const HostTransfer& copy) {
-  if (!rates_.overlaps) return account(work_of(Copy{copy.from, copy.to}));
+  if (!knows_host()) return account(work_of(Copy{copy.from, copy.to}));
   take(StepPart::step_passes, host_rates_.time_of(copy));
 }
 

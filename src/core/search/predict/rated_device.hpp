@@ -22,7 +22,10 @@ class RatedDevice final : public ClockedDevice {
   /// `rates` must outlive it.
   /// @param factors  the factors by which each part takes longer than the rates say
   explicit RatedDevice(const MachineRates& rates, const PartFactors& factors = kAsRated)
-      : ClockedDevice(std::numeric_limits<Bytes>::max()), rates_(rates), factors_(factors) {}
+      : ClockedDevice(std::numeric_limits<Bytes>::max()),
+        rates_(rates),
+        factors_(factors),
+        host_rates_(rates.host.value_or(HostRates{})) {}
 
   std::string name() const override { return "predicted"; }
   bool overlaps() const override { return rates_.overlaps; }
@@ -40,7 +43,9 @@ class RatedDevice final : public ClockedDevice {
 
  private:
   void account(const Work& work) override;
-  // Where device and host are one, a copy or a pass is like any other.
+  /// Whether its host is told apart from it. Where both are one and nobody has measured the host, a
+  /// copy or a pass is like any other.
+  bool knows_host() const { return rates_.overlaps || rates_.host; }
   void account_on_host(const Work& work) override;
   void do_transfer(const HostTransfer& copy) override;
   void multiply(const Work& product);

@@ -36,6 +36,17 @@ std::vector<Measurements> by_type(const std::vector<Record>& records, int ranks)
   return types;
 }
 
+/// The host's rates do not depend on the model's type, so that they were measured for one of them.
+void share_host(std::vector<MachineRates>& types) {
+  const auto known =
+      std::ranges::find_if(types, [](const MachineRates& type) { return type.host.has_value(); });
+  if (known == types.end()) return;
+  const HostRates host = *known->host;
+  for (MachineRates& type : types) {
+    if (!type.host) type.host = host;
+  }
+}
+
 double deviation(const std::vector<double>& values) {
   if (values.size() < 2) return 0;
   double mean = 0;
@@ -70,6 +81,7 @@ std::optional<RunRates> run_rates(const std::vector<Record>& records, int ranks)
   std::vector<MachineRates> rates;
   rates.reserve(types.size());
   for (const Measurements& type : types) rates.push_back(typical(type.groups));
+  share_host(rates);
   return RunRates(std::move(rates), spread_of(types.front()));
 }
 

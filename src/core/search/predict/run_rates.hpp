@@ -21,6 +21,8 @@ class RunRates {
   /// The rates for models of this type; if it was not measured, those of the first type.
   const MachineRates& of(DType dtype) const;
   bool overlaps() const { return by_type_.front().overlaps; }
+  /// The host's, for models of every type; none if nobody has measured them.
+  const std::optional<HostRates>& host() const { return by_type_.front().host; }
   /// The spread between groups: the standard deviation of the logarithm of a step's time; 0 for one
   /// group.
   double spread() const { return spread_; }

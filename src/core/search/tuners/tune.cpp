@@ -191,6 +191,7 @@ TuningResult search(const TuningConfig& config, int group_size, Scheduler& sched
   MachineWatch watch(config.time_budget);
   auto records = measure(config, group_size, scheduler, *tuner, watch, result.stopped);
   result.best = tuner->best();
+  if (rates) result.host_rates = rates->host();
   result.remarks = tuner->remarks();
   result.predictions = tuner->predictions();
   const std::string mattering = settings_that_matter(result.predictions);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/config/tuning_config.hpp"
+#include "core/device/rates/host_rates.hpp"
 #include "core/report/files/predicted_steps.hpp"
 #include "core/report/journal/journal.hpp"
 #include "core/search/feasibility/stage_plan.hpp"
@@ -40,6 +41,8 @@ struct TuningResult {
   /// If wrong sums of collectives ended the search early: which ranks had them, and how wrong they
   /// were.
   std::optional<std::string> wrong_sums;
+  /// The host's rates, if they were measured (RunRates::host()).
+  std::optional<HostRates> host_rates = {};
   /// The result of Tuner::predictions().
   std::vector<PredictedStep> predictions = {};
   /// The result of Tuner::remarks().

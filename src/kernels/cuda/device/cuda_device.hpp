@@ -43,6 +43,8 @@ class CudaDevice final : public Device {
 
   std::string name() const override { return gpu_.name(); }
   bool overlaps() const override { return true; }
+  int host_threads() const noexcept override { return threads_; }
+  void limit_host_threads(int most) override { host_team().limit(most); }
 
   std::int64_t attention_workspace(const AttentionShape& shape) const override;
   void write(std::span<const float> values, Tensor out) override;
@@ -91,17 +93,17 @@ class CudaDevice final : public Device {
 #define DSTUNE_COMPUTE(Operation) void compute(const Operation& op) override;
   DSTUNE_OPERATIONS(DSTUNE_COMPUTE)
 #undef DSTUNE_COMPUTE
-#define DSTUNE_COMPUTE_ON_HOST(Operation)                            \
-  void compute_on_host(const Operation& op) override {               \
-    host::compute(host_threads(), op, {.tick = [this] { tick(); }}); \
+#define DSTUNE_COMPUTE_ON_HOST(Operation)                         \
+  void compute_on_host(const Operation& op) override {            \
+    host::compute(host_team(), op, {.tick = [this] { tick(); }}); \
   }
   DSTUNE_HOST_OPERATIONS(DSTUNE_COMPUTE_ON_HOST)
 #undef DSTUNE_COMPUTE_ON_HOST
   /// Made at their first use, which most experiments do not have.
-  host::Threads& host_threads();
+  host::Threads& host_team();
 
   int threads_;
-  std::unique_ptr<host::Threads> host_threads_;
+  std::unique_ptr<host::Threads> host_team_;
   Gpu& gpu_;
   MatrixProducts& products_;
   LaunchBacklog backlog_;

@@ -47,9 +47,9 @@ void CudaDevice::do_transfer(const HostTransfer& copy) {
       cudaMemcpyAsync(copy.to.data, copy.from.data, copy.from.size(), kind, stream()));
 }
 
-host::Threads& CudaDevice::host_threads() {
-  if (!host_threads_) host_threads_ = std::make_unique<host::Threads>(threads_);
-  return *host_threads_;
+host::Threads& CudaDevice::host_team() {
+  if (!host_team_) host_team_ = std::make_unique<host::Threads>(threads_);
+  return *host_team_;
 }
 
 }  // namespace dstune::cuda

@@ -27,6 +27,7 @@ TEST(MachineRates, SurviveTheJournal) {
   rates.at(CollectiveKind::reduce) = {.latency = 1e-5, .bytes_per_s = 1e9 / 7};
   rates.dtype = DType::bf16;
   rates.messages = {{{CollectiveKind::all_to_all, DType::int8, 2, 4}, {1e-6, 1e9 / 3}}};
+  rates.host = HostRates{.passes = {{1, 1e9 / 3}}};
 
   EXPECT_EQ(machine_rates_from_json(to_json(rates)), rates);
 }
@@ -38,6 +39,15 @@ TEST(MachineRates, OfEarlierVersionsHaveNeitherTypeNorOtherMessages) {
   older.erase("messages");
 
   EXPECT_EQ(machine_rates_from_json(older), rates);
+}
+
+TEST(MachineRates, OfEarlierVersionsHaveNotMeasuredTheHost) {
+  MachineRates rates{.flops_per_s = 3};
+  rates.host = HostRates{};
+  json::object older = to_json(rates);
+  older.erase("host");
+
+  EXPECT_FALSE(machine_rates_from_json(older).host);
 }
 
 TEST(RateOf, AMessageIsItsOwnOrAnotherTypesOrTheWholeGroups) {
@@ -119,6 +129,32 @@ TEST(MergedRates, KnowTheMessagesThatAllRanksKnow) {
   other.messages = {{kKnown, {1, 6}}};
 
   EXPECT_EQ(merge({one, other}).messages, (std::vector<MessageRate>{{kKnown, {2, 6}}}));
+}
+
+/// A machine whose host copies at `bytes_per_s` and has such passes.
+MachineRates hosted(double bytes_per_s, std::vector<HostPassRate> passes) {
+  MachineRates rates{.flops_per_s = 1};
+  rates.host = HostRates{.passes = std::move(passes)};
+  for (CopyRates& copies : rates.host->copies) copies = {{1, 2}, {9 / bytes_per_s, bytes_per_s}};
+  return rates;
+}
+
+TEST(MergedRates, HaveTheSlowestCopiesAndPassesOfTheHost) {
+  const auto merged =
+      merge({hosted(3, {{1, 5}, {2, 7}}), hosted(9, {{1, 6}, {2, 6}})}).host.value();
+
+  EXPECT_EQ(merged.at(Tier::pageable, Transfer::host_to_device).together, (CopyRate{3, 3}));
+  EXPECT_EQ(merged.passes, (std::vector<HostPassRate>{{1, 5}, {2, 6}}));
+}
+
+TEST(TypicalRates, OfTheHostAreThoseOfTheGroupsThatMeasuredIt) {
+  MachineRates without{.flops_per_s = 1};
+
+  const auto host = typical({without, hosted(1, {{1, 4}}), hosted(9, {{1, 9}})}).host.value();
+
+  EXPECT_DOUBLE_EQ(host.at(Tier::pinned, Transfer::device_to_host).together.bytes_per_s, 3);
+  EXPECT_DOUBLE_EQ(host.passes.front().bytes_per_s, 6);
+  EXPECT_FALSE(typical({without, without}).host);
 }
 
 TEST(TypicalRates, LieBetweenTheGroups) {

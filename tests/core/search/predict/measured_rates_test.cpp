@@ -6,6 +6,7 @@
 #include "core/base/text.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/search/predict/run_rates.hpp"
+#include "core/train/measure_machine.hpp"
 #include "tests/support/scripted_pool.hpp"
 #include "tests/support/simulated_machine.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -103,6 +104,41 @@ TEST_F(MeasuredRates, KnowThePartsOfTheGroupThatAnyConfigurationSendsThrough) {
   ASSERT_EQ(machines.size(), 1U);
   EXPECT_THAT(messages_asked(machines.front()),
               ElementsAre("all_gather fp32 2 1", "all_gather fp32 4 1"));
+}
+
+TEST_F(MeasuredRates, AskForTheHostOnlyWhereAConfigurationOffloads) {
+  const auto asked = [this] {
+    std::vector<std::string> names;
+    for (const Experiment& machine : machine_experiments(config_, 2, 2)) {
+      if (asks_for_host(machine)) names.push_back(machine.name);
+    }
+    return names;
+  };
+  config_.space.all_stages = {axis("/zero_optimization/reduce_bucket_size", {1000, 2000})};
+  EXPECT_THAT(asked(), IsEmpty());
+
+  config_.space.all_stages.push_back(axis("/zero_optimization/offload_optimizer/device", {"none"}));
+  EXPECT_THAT(asked(), IsEmpty());
+
+  config_.space.all_stages.back() =
+      axis("/zero_optimization/offload_optimizer/device", {"none", "cpu"});
+  config_.space.all_stages.push_back({{{.pointer = "/bf16/enabled", .values = {false, true}}}});
+  EXPECT_THAT(asked(), ElementsAre("machine", "machine_again1")) << "once for both types";
+}
+
+TEST_F(MeasuredRates, AreMeasuredAnewWhereAJournalHasNoneOfTheHost) {
+  run(measure, Journal::Mode::create);
+  config_.space.all_stages = {axis("/zero_optimization/offload_optimizer/device", {"none", "cpu"})};
+  const auto with_host = [](const Experiment& experiment) {
+    Outcome outcome = measure(experiment);
+    std::get<Measured>(outcome).machine_rates->host = HostRates{.passes = {{1, 7}}};
+    return outcome;
+  };
+
+  const RunRates rates = run(with_host, Journal::Mode::resume);
+
+  EXPECT_THAT(started_, ElementsAre("machine"));
+  EXPECT_NEAR(rates.host().value().pass_bytes_per_s(1), 7, 1e-9);
 }
 
 TEST_F(MeasuredRates, KnowEveryTypeOfModel) {

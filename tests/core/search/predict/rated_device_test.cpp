@@ -52,6 +52,39 @@ TEST(RatedDevice, SpendsTheHostsTime) {
   EXPECT_EQ(device.time().total(), 2);
 }
 
+/// The seconds of a copy of 400 bytes to the host and of a pass over them there, 800 bytes.
+Seconds time_of_host(const MachineRates& rates) {
+  RatedDevice device(rates);
+  device.transfer({.from = kHundredFloats, .to = kHundredFloats, .tier = Tier::pageable});
+  device.run_on_host(Copy{kHundredFloats, kHundredFloats});
+  device.synchronize();
+  EXPECT_DOUBLE_EQ(device.time().at(StepPart::step_passes), device.now());
+  return device.now();
+}
+
+TEST(RatedDevice, TakesTheHostsRatesWhereTheyWereMeasured) {
+  for (const bool overlaps : {false, true}) {
+    MachineRates rates = slow_machine(overlaps);
+    rates.host = HostRates{.passes = {{1, 100}, {4, 200}}, .threads = 4};
+    rates.host->at(Tier::pageable, Transfer::device_to_host).together = {2, 80};
+
+    EXPECT_DOUBLE_EQ(time_of_host(rates), 2 + 400.0 / 80 + 800.0 / 200) << overlaps;
+  }
+}
+
+TEST(RatedDevice, GuessesTheHostsRatesIfTheDeviceIsAnother) {
+  EXPECT_NEAR(time_of_host(slow_machine(true)), 10e-6 + 400 / 12e9 + 800 / 25e9, 1e-12);
+}
+
+TEST(RatedDevice, TakesItsOwnRatesForAHostThatNobodyMeasuredIfBothAreOne) {
+  const MachineRates rates = slow_machine(false);
+  RatedDevice device(rates);
+
+  device.transfer({.from = kHundredFloats, .to = kHundredFloats, .tier = Tier::pageable});
+
+  EXPECT_DOUBLE_EQ(device.now(), 0.5 + 800.0 / 400);
+}
+
 TEST(RatedCollectives, TellLatencyFromVolume) {
   const MachineRates rates = slow_machine(true);
   RatedDevice device(rates);

@@ -55,6 +55,17 @@ TEST(RunRates, AreThoseOfTheModelsType) {
   EXPECT_EQ(rates.spread(), 0) << "types are not groups";
 }
 
+TEST(RunRates, OfTheHostCountForEveryType) {
+  MachineRates first = slower(1);
+  first.host = HostRates{.passes = {{1, 7}}};
+
+  const RunRates rates = run_rates({machine(first), machine(slower(3, DType::bf16))}, 2).value();
+
+  EXPECT_NEAR(rates.host().value().pass_bytes_per_s(1), 7, 1e-9);
+  EXPECT_EQ(rates.of(DType::bf16).host, rates.host());
+  EXPECT_FALSE(run_rates({machine(slower(1))}, 2).value().host());
+}
+
 TEST(RunRates, AreNoneWhereNobodyMeasured) { EXPECT_FALSE(run_rates({machine(slower(1))}, 3)); }
 
 TEST(EstimatedRates, KnowWhoOverlaps) {

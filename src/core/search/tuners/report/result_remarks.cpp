@@ -53,6 +53,16 @@ Uses uses_where(const std::vector<Record>& records, Condition holds) {
   return uses;
 }
 
+/// What of the update with one thread instead of `threads`.
+std::string with_one_thread(int threads, const std::optional<HostRates>& host) {
+  if (!host) return "and the update then takes longer";
+  constexpr double kLonger = 1.05;
+  const double factor = host->pass_bytes_per_s(threads) / host->pass_bytes_per_s(1);
+  return factor < kLonger ? std::string("though the update takes as long then, as measured")
+                          : concat("and the update then takes ", fixed(factor, 1),
+                                   " times as long, as measured");
+}
+
 }  // namespace
 
 std::string arithmetic_remark(const std::vector<Record>& records) {
@@ -90,7 +100,7 @@ std::string stand_in_remark(const Record& best) {
   return measured == nullptr ? "" : join(measured->ledger.stand_ins(), "; ");
 }
 
-std::string offload_remark(const Record& best) {
+std::string offload_remark(const Record& best, const std::optional<HostRates>& host) {
   const Measured* measured = measured_of(best);
   if (measured == nullptr || measured->ledger.host_passes().empty()) return "";
   const RunSettings& settings = best.experiment.settings;
@@ -102,10 +112,10 @@ std::string offload_remark(const Record& best) {
   std::string remark = concat("the offloaded optimizer ran on ", threads,
                               threads == 1 ? " thread" : " threads", " of the host per rank");
   if (threads > 1) {
-    remark += concat(
-        ": torchrun and accelerate give a rank one unless OMP_NUM_THREADS is set, and "
-        "the update then takes longer; start the training with OMP_NUM_THREADS=",
-        threads, ", or with deepspeed's --bind_cores_to_rank");
+    remark += concat(": torchrun and accelerate give a rank one unless OMP_NUM_THREADS is set, ",
+                     with_one_thread(threads, host),
+                     "; start the training with OMP_NUM_THREADS=", threads,
+                     ", or with deepspeed's --bind_cores_to_rank");
   }
   if (traits_of_backend(settings.backend).computes_on_host) {
     remark +=
@@ -199,7 +209,8 @@ std::string checkpointing_remark(const std::vector<Record>& records, const Recor
 }
 
 std::vector<std::string> result_remarks(const std::vector<Record>& records, Metric metric,
-                                        const std::optional<Record>& best) {
+                                        const std::optional<Record>& best,
+                                        const std::optional<HostRates>& host) {
   if (records.empty()) return {};
   std::vector<std::string> remarks = {
       overhead_remark(records.front().experiment.settings.host_overhead)};
@@ -209,7 +220,7 @@ std::vector<std::string> result_remarks(const std::vector<Record>& records, Metr
   if (best) remarks.push_back(checkpointing_remark(records, *best));
   if (best) remarks.push_back(library_remark(*best));
   if (best) remarks.push_back(stand_in_remark(*best));
-  if (best) remarks.push_back(offload_remark(*best));
+  if (best) remarks.push_back(offload_remark(*best, host));
   remarks.push_back(arithmetic_remark(records));
   remarks.push_back(cores_remark(records));
   remarks.push_back(slow_steps_remark(records));
@@ -226,7 +237,7 @@ std::vector<std::string> result_remarks(const std::vector<Record>& records, Metr
 }
 
 std::vector<std::string> result_remarks(const TuningResult& result, Metric metric) {
-  auto remarks = result_remarks(result.records, metric, result.best);
+  auto remarks = result_remarks(result.records, metric, result.best, result.host_rates);
   remarks.insert(remarks.end(), result.remarks.begin(), result.remarks.end());
   for (const auto& lost : result.lost_devices) {
     remarks.push_back(concat("a rank lost its device and got no more work: ", lost));

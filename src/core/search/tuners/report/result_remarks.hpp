@@ -29,10 +29,10 @@ std::string arithmetic_remark(const std::vector<Record>& records);
 /// multiplied.
 std::string library_remark(const Record& best);
 
-/// How many threads an offloaded optimizer had, and what a launcher must be told to give it as
-/// many; on a CPU what its copies do not say, in virtual time that all of it is guessed; "" where
-/// nothing is offloaded.
-std::string offload_remark(const Record& best);
+/// How many threads an offloaded optimizer had, what a launcher must be told to give it as many,
+/// and how much longer the update takes with one, if `host` was measured; on a CPU what its copies
+/// do not say, in virtual time that all of it is guessed; "" where nothing is offloaded.
+std::string offload_remark(const Record& best, const std::optional<HostRates>& host = {});
 
 /// "while they computed, the ranks had 31 % of a core (median): ..."; "" if they had three quarters
 /// or more, or where that is not known.
@@ -63,8 +63,10 @@ std::string peak_remark(const std::vector<Record>& records, const Record& best);
 /// (space/known_faults.hpp).
 /// @param records  records of one run, which has one host overhead; if there are none, there are no
 ///                 remarks
+/// @param host     its measured rates
 std::vector<std::string> result_remarks(const std::vector<Record>& records, Metric metric,
-                                        const std::optional<Record>& best);
+                                        const std::optional<Record>& best,
+                                        const std::optional<HostRates>& host = {});
 
 /// All remarks on a run's result, with the ranks that lost their device and those that were slow.
 std::vector<std::string> result_remarks(const TuningResult& result, Metric metric);

@@ -186,6 +186,13 @@ TEST(OffloadRemark, SaysHowManyThreadsTheUpdateHadAndWhoWouldGiveItFewer) {
       "give a rank one unless OMP_NUM_THREADS is set, and the update then takes longer; start "
       "the training with OMP_NUM_THREADS=8, or with deepspeed's --bind_cores_to_rank");
 
+  EXPECT_THAT(
+      offload_remark(best, HostRates{.passes = {{1, 8e9}, {8, 20e9}}, .threads = 8}),
+      testing::HasSubstr("is set, and the update then takes 2.5 times as long, as measured; "
+                         "start the training with OMP_NUM_THREADS=8"));
+  EXPECT_THAT(offload_remark(best, HostRates{.passes = {{1, 20e9}, {8, 20e9}}, .threads = 8}),
+              testing::HasSubstr("is set, though the update takes as long then, as measured;"));
+
   best.experiment.settings.backend = "cpu";
   best.experiment.settings.threads_per_rank = 1;
   EXPECT_EQ(
