@@ -63,7 +63,16 @@ def cases():
              case("persistence", 3, zero={"stage3_param_persistence_threshold": 1_000_000}, **SHORT)]
     sums = {"data_types": {"grad_accum_dtype": "fp32"}}
     rows += [case("sums in fp32", stage, precision, root=sums, accumulation=2, **SHORT)
-             for stage, precision in ((1, "bf16"), (3, "bf16"))]
+             for stage, precision in ((1, "bf16"), (3, "bf16"), (2, "bf16"))]
+    rows += [case(f"sums in fp32 {name}", 2, zero=zero, root=sums, accumulation=2, **SHORT)
+             for name, zero in (("overlap", {"overlap_comm": True}), ("lists", {"contiguous_gradients": False}),
+                                ("small buckets", {"reduce_bucket_size": 100_000}),
+                                ("one bucket", {"reduce_bucket_size": 8_000_000}))]
+    rows += [case("sums in fp32 no reduce-scatter", 2, zero={"reduce_scatter": False}, root=sums, **SHORT),
+             case("sums in fp32 reduce to owners", 2, zero={"use_multi_rank_bucket_allreduce": False}, root=sums,
+                  **SHORT),
+             case("sums and messages in fp32", 2, zero={"reduce_bucket_size": 8_000_000},
+                  root={**sums, "communication_data_type": "fp32"}, **SHORT)]
     rows += [case("messages in fp32", stage, root={"communication_data_type": "fp32"}, **SHORT)
              for stage in range(4)]
     return rows

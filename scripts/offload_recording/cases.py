@@ -80,6 +80,7 @@ PLACEMENTS = {
                                         "ratio": (0.5, 0.3, 0.75)}),
     "stage3_parameters": dict(stage=3, axes={**COMMON, **STAGE_3, **REUSE, "pin_parameters": (True, False)}),
     "stage2_fp32_sums": dict(stage=2, axes={**COMMON, **BELOW_3, "dtype": ("bf16", )}),
+    "stage1_fp32_sums": dict(stage=1, axes={**COMMON, **BELOW_3, "dtype": ("bf16", "fp16")}),
 }
 # Other optimizers keep other states, in the same places.
 OTHER_OPTIMIZERS = [("stage1", "Lion"), ("stage2", "Adagrad"), ("stage2", "Lion"), ("stage3", "Adagrad"),
@@ -156,7 +157,7 @@ def config_of(case):
                   gradient_clipping=case["gradient_clipping"], zero_optimization=zero_of(case))
     if case["dtype"] != "fp32":
         config[case["dtype"]] = dict(enabled=True)
-    if case["placement"] == "stage2_fp32_sums":
+    if case["placement"].endswith("fp32_sums"):
         config["data_types"] = dict(grad_accum_dtype="fp32")
     return config
 

@@ -76,7 +76,7 @@ void ReductionWalk::arrive(const Arrival& arrival) {
 }
 
 void ReductionWalk::reduce(std::size_t tensor, std::int64_t numel, std::int64_t others) {
-  if (rules_.sum > 0) {
+  if (rules_.sum > 0 && !rules_.sums_in_bucket) {
     held_ += numel * rules_.each;
     touch(others * rules_.each);
   }
@@ -84,14 +84,27 @@ void ReductionWalk::reduce(std::size_t tensor, std::int64_t numel, std::int64_t 
   bucket_.push_back({tensor, numel});
   fill_ += numel;
   const bool is_copied = !rules_.list && fill_ <= rules_.capacity;
-  if (is_copied) held_ -= numel * rules_.each;
+  if (is_copied) held_ -= numel * each_in_bucket();
+}
+
+void ReductionWalk::begin_sums(std::int64_t others) {
+  if (rules_.group_sums.empty()) return;
+  for (const auto& [tensor, numel] : bucket_) {
+    if (rules_.owns(tensor)) held_ += std::exchange(rules_.group_sums[rules_.group_of(tensor)], 0);
+  }
+  touch(others * rules_.each);
 }
 
 void ReductionWalk::flush(std::int64_t others) {
   if (bucket_.empty()) return;
+  const bool has_sums = !rules_.group_sums.empty();
   if (rules_.list) {
-    drop_list();
+    held_ -= waiting_ * rules_.each;
+    waiting_ = 0;
+    begin_sums(others);
+    if (!rules_.sums_in_bucket) drop_list();
   } else {
+    begin_sums(others);
     const bool owned = std::any_of(bucket_.begin(), bucket_.end(),
                                    [&](const auto& entry) { return rules_.owns(entry.first); });
     if (owned && !has_partition_) {
@@ -100,15 +113,14 @@ void ReductionWalk::flush(std::int64_t others) {
       touch(others * rules_.each);
     }
     const bool extra_large = fill_ > rules_.capacity;
-    if (extra_large && (owned || !rules_.keeps_unowned)) held_ -= fill_ * rules_.each;
+    const bool stays = owned ? has_sums && !rules_.sums_in_bucket : rules_.keeps_unowned;
+    if (extra_large && !stays) held_ -= fill_ * each_in_bucket();
   }
   bucket_.clear();
   fill_ = 0;
 }
 
 void ReductionWalk::drop_list() {
-  held_ -= waiting_ * rules_.each;
-  waiting_ = 0;
   for (const auto& [tensor, numel] : bucket_) {
     if (!rules_.owns(tensor)) waiting_ += numel;
   }
@@ -119,6 +131,8 @@ void ReductionWalk::drop_list() {
 
 std::int64_t ReductionWalk::finish() {
   flush(0);
+  for (const std::int64_t sums : rules_.group_sums) held_ += sums;
+  touch(0);
   return peak_;
 }
 

@@ -42,12 +42,17 @@ class ReductionWalk {
     std::int64_t capacity = 0;
     std::int64_t partition = 0;  ///< elements of the buffer for owned tensors, by first use
     std::function<bool(std::size_t tensor)> owns;
-    bool keeps_unowned = false;  ///< extra-large tensors of others stay until the end (stage 1)
-    bool accumulated = false;    ///< gradients are added to sums that `held` counts (stage 1)
-    bool list = false;           ///< the bucket has no memory, nor has the partition (stage 2)
-    bool waits = false;          ///< a list's tensors of others are dropped at the next flush
-    std::int64_t each = 1;       ///< what an element counts
-    std::int64_t sum = 0;        ///< and one of a sum in another type (stage 1); 0: there is none
+    bool keeps_unowned = false;   ///< extra-large tensors of others stay until the end (stage 1)
+    bool accumulated = false;     ///< gradients are added to sums that `held` counts (stage 1)
+    bool list = false;            ///< the bucket has no memory, nor has the partition (stage 2)
+    bool waits = false;           ///< a list's tensors of others are dropped at the next flush
+    std::int64_t each = 1;        ///< what an element counts
+    std::int64_t sum = 0;         ///< and one of a sum in another type (stage 1); 0: there is none
+    bool sums_in_bucket = false;  ///< it is such sums that get into the bucket, not copies of them
+    /// Buffers for sums in fp32, by group, each made for the first owned tensor of its group or at
+    /// the end; what an owned tensor brought then stays until the end. Empty: there are none.
+    std::vector<std::int64_t> group_sums;
+    std::function<std::size_t(std::size_t tensor)> group_of;
   };
 
   /// @param held  what there is at the start
@@ -63,6 +68,8 @@ class ReductionWalk {
   void touch(std::int64_t more);
   void flush(std::int64_t others);
   void drop_list();
+  void begin_sums(std::int64_t others);
+  std::int64_t each_in_bucket() const { return rules_.sums_in_bucket ? rules_.sum : rules_.each; }
 
   Rules rules_;
   std::int64_t held_;

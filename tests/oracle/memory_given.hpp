@@ -41,6 +41,14 @@ struct GivenRank {
   }
   bool accumulates() const { return config.accumulation_steps > 1; }
 
+  std::size_t group_of(std::size_t tensor) const {
+    std::size_t group = 0;
+    while (std::find(groups[group].tensors.begin(), groups[group].tensors.end(), tensor) ==
+           groups[group].tensors.end()) {
+      ++group;
+    }
+    return group;
+  }
   TensorOrder arrival_order() const {
     TensorOrder order;
     for (const Arrival& arrival : arrivals) order.push_back(arrival.tensor);

@@ -16,8 +16,23 @@ Bytes temporaries(const GivenRank& given, const Flats& flats) {
     slice = std::max(slice, flats.owned(tensor, given.numel(tensor), given.rank));
   }
   const DType sum = config.stage == 1 ? config.accumulation_dtype() : config.dtype;
-  return std::max({largest_reduction(given, flats), times(slice, 8),
-                   given.update(flats.largest_partition(), sum)});
+  const Bytes update = config.sums_in_partition()
+                           ? times(flats.largest_partition(), given.scratch())
+                           : given.update(flats.largest_partition(), sum);
+  return std::max({largest_reduction(given, flats), times(slice, 8), update});
+}
+
+/// A micro-step that only adds to sums of `sum` bytes, which are all there if they are held.
+Bytes accumulation_beside_sums(const GivenRank& given, Bytes sum, bool held) {
+  Bytes peak = 0;
+  std::int64_t sums = held ? given.parameters.total() : 0;
+  for (const Arrival& arrival : given.arrivals) {
+    peak = std::max(
+        {peak, times(sums, sum) + times(arrival.numel + arrival.parts, given.e),
+         times(sums + arrival.numel, sum) + times(arrival.numel + arrival.others, given.e)});
+    if (!held) sums += arrival.numel;
+  }
+  return peak;
 }
 
 /// Stage 1 with sums in another type than the gradients'.
@@ -29,16 +44,12 @@ Bytes gradients_beside_sums(const GivenRank& given, ReductionWalk::Rules rules) 
   if (given.config.overlap_comm) {
     ReductionWalk walk(std::move(rules), given.accumulates() ? all : 0);
     for (const Arrival& arrival : given.arrivals) walk.arrive(arrival);
-    return static_cast<Bytes>(walk.finish());
+    const auto peak = static_cast<Bytes>(walk.finish());
+    if (!given.accumulates()) return peak;
+    const bool held = given.config.accumulation_steps > 2;
+    return std::max(peak, accumulation_beside_sums(given, sum, held));
   }
-  Bytes peak = 0;
-  std::int64_t sums = given.accumulates() ? given.parameters.total() : 0;
-  for (const Arrival& arrival : given.arrivals) {
-    peak = std::max(
-        {peak, times(sums, sum) + times(arrival.numel + arrival.parts, given.e),
-         times(sums + arrival.numel, sum) + times(arrival.numel + arrival.others, given.e)});
-    if (!given.accumulates()) sums += arrival.numel;
-  }
+  const Bytes peak = accumulation_beside_sums(given, sum, given.accumulates());
   ReductionWalk walk(std::move(rules), all);
   for (const std::size_t tensor : given.group_order()) walk.reduce(tensor, given.numel(tensor), 0);
   return std::max(peak, static_cast<Bytes>(walk.finish()));
@@ -64,6 +75,16 @@ Bytes gradients(const GivenRank& given, ReductionWalk::Rules rules) {
     return std::max(static_cast<Bytes>(walk.finish()), accumulated(more));
   }
   rules.accumulated = stage_1 && more;
+  if (config.sums_in_partition() && more) {
+    // The buffers of earlier micro-steps.
+    std::int64_t sums = 0;
+    for (const std::size_t tensor : given.group_order()) {
+      if (rules.owns(tensor)) sums += std::exchange(rules.group_sums[rules.group_of(tensor)], 0);
+    }
+    ReductionWalk walk(std::move(rules), sums);
+    for (const Arrival& arrival : given.arrivals) walk.arrive(arrival);
+    return static_cast<Bytes>(walk.finish());
+  }
   const std::int64_t sum = stage_1 ? total : rules.partition;
   ReductionWalk walk(std::move(rules), more ? static_cast<std::int64_t>(times(sum, given.e)) : 0);
   for (const Arrival& arrival : given.arrivals) walk.arrive(arrival);
@@ -81,8 +102,15 @@ ReductionWalk::Rules rules_of(const GivenRank& given, const Flats& flats) {
   for (std::size_t tensor = 0; tensor < flats.begin.size(); ++tensor) {
     if (rules.owns(tensor)) rules.partition += given.numel(tensor);
   }
-  const bool has_own_sums = given.config.accumulation_dtype() != given.config.dtype;
+  const bool has_own_sums =
+      given.config.accumulation_dtype() != given.config.dtype && !given.config.sums_in_partition();
   rules.keeps_unowned = given.config.stage == 1 && !has_own_sums;
+  if (given.config.sums_in_partition()) {
+    rules.partition = 0;
+    rules.sums_in_bucket = given.config.stage == 1;
+    for (const std::int64_t partition : flats.partitions) rules.group_sums.push_back(4 * partition);
+    rules.group_of = [&](std::size_t tensor) { return given.group_of(tensor); };
+  }
   rules.list = !given.config.contiguous_gradients;
   rules.waits = given.config.overlap_comm;
   rules.each = static_cast<std::int64_t>(given.e);
@@ -106,7 +134,7 @@ ModelStateMemory predict_partitioned(const GivenRank& given) {
   if (given.config.contiguous_gradients) {
     const Bytes copies = given.config.overlap_comm ? 2 : 1;
     memory.peak.at(MemoryCategory::buckets) =
-        times(given.config.reduce_bucket_size, given.e) * copies;
+        times(given.config.reduce_bucket_size, size_of(bucket_type(given))) * copies;
   }
   memory.peak.at(MemoryCategory::gradients) = gradients(given, rules_of(given, flats));
   memory.peak.at(MemoryCategory::temporaries) = temporaries(given, flats);

@@ -21,14 +21,20 @@ struct Slice {
   std::int64_t numel = 0;
 };
 
-/// A bucket cut by owners: what lies side by side and has one owner is one slice.
+bool is_summed(const GivenRank& given, std::int64_t owner) {
+  return given.config.sums_in_partition() && owner == given.rank;
+}
+
+/// A bucket cut by owners: what lies side by side and has one owner is one slice, but for what is
+/// added to sums of this rank.
 std::vector<Slice> cut(const GivenRank& given, const Flats& flats, const Order& bucket) {
   std::vector<Slice> slices;
   for (const std::size_t tensor : bucket) {
     for (std::int64_t owner = 0; owner < given.ranks; ++owner) {
       const std::int64_t part = flats.owned(tensor, given.numel(tensor), owner);
       if (part == 0) continue;
-      if (slices.empty() || slices.back().owner != owner) slices.push_back({owner, 0});
+      const bool is_apart = slices.empty() || slices.back().owner != owner;
+      if (is_apart || is_summed(given, owner)) slices.push_back({owner, 0});
       slices.back().numel += part;
     }
   }
@@ -37,20 +43,34 @@ std::vector<Slice> cut(const GivenRank& given, const Flats& flats, const Order& 
 
 /// Of a message of `numel` elements that is made of `count` tensors or slices.
 Bytes message_bytes(const GivenRank& given, std::int64_t numel, std::size_t count) {
-  return (count > 1 ? times(numel, given.e) : 0) + given.message(numel, given.config.dtype);
+  const DType type = bucket_type(given);
+  return (count > 1 ? times(numel, size_of(type)) : 0) + given.message(numel, type);
+}
+
+/// Of a slice that is added to sums: a copy in fp32, unless it came in that type.
+Bytes added_bytes(const GivenRank& given, const Slice& slice) {
+  if (!is_summed(given, slice.owner) || given.config.message_dtype() == DType::fp32) return 0;
+  return times(slice.numel, 4);
+}
+
+Bytes largest_added(const GivenRank& given, const std::vector<Slice>& slices) {
+  Bytes largest = 0;
+  for (const Slice& slice : slices) largest = std::max(largest, added_bytes(given, slice));
+  return largest;
 }
 
 /// R: a call takes slices until they exceed K.
 Bytes largest_run(const GivenRank& given, const std::vector<Slice>& slices) {
   Bytes largest = 0;
   std::int64_t fill = 0;
-  std::size_t count = 0;
+  std::vector<Slice> run;
   for (const Slice& slice : slices) {
     fill += slice.numel;
-    largest = std::max(largest, message_bytes(given, fill, ++count));
+    run.push_back(slice);
+    largest = std::max(largest, message_bytes(given, fill, run.size()) + largest_added(given, run));
     if (fill <= given.config.reduce_bucket_size) continue;
     fill = 0;
-    count = 0;
+    run.clear();
   }
   return largest;
 }
@@ -63,7 +83,8 @@ Bytes largest_part_of_an_owner(const GivenRank& given, const std::vector<Slice>&
   }
   Bytes largest = 0;
   for (const auto& [owner, part] : owners) {
-    largest = std::max(largest, message_bytes(given, part.first, part.second));
+    const Bytes added = owner == given.rank ? largest_added(given, slices) : 0;
+    largest = std::max(largest, message_bytes(given, part.first, part.second) + added);
   }
   return largest;
 }
@@ -90,6 +111,11 @@ Flats lay_out(const GivenRank& given) {
   return flats;
 }
 
+DType bucket_type(const GivenRank& given) {
+  const bool has_sums = given.config.stage == 1 && given.config.sums_in_partition();
+  return has_sums ? DType::fp32 : given.config.dtype;
+}
+
 Bytes largest_reduction(const GivenRank& given, const Flats& flats) {
   const StepConfig& config = given.config;
   const bool late = config.stage == 1 && !config.overlap_comm;
@@ -99,10 +125,11 @@ Bytes largest_reduction(const GivenRank& given, const Flats& flats) {
     std::int64_t fill = 0;
     for (const std::size_t tensor : bucket) fill += given.numel(tensor);
     Bytes bytes = 0;
+    const Bytes added = largest_added(given, cut(given, flats, bucket));
     if (!config.contiguous_gradients) {
-      bytes = message_bytes(given, fill, bucket.size());
+      bytes = message_bytes(given, fill, bucket.size()) + added;
     } else if (!config.reduce_scatter) {
-      bytes = message_bytes(given, fill, 1);
+      bytes = message_bytes(given, fill, 1) + added;
     } else if (config.use_multi_rank_bucket_allreduce) {
       bytes = largest_run(given, cut(given, flats, bucket));
     } else {

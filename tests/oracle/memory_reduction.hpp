@@ -31,6 +31,9 @@ struct Flats {
 
 Flats lay_out(const GivenRank& given);
 
+/// The type of the bucket of stages 1 and 2.
+DType bucket_type(const GivenRank& given);
+
 /// R (memory_model.hpp): temporaries of the largest reduction of a bucket.
 Bytes largest_reduction(const GivenRank& given, const Flats& flats);
 

@@ -85,6 +85,7 @@ std::vector<const char*> knobs_of(const Split& split) {
   if (split.stage == 3) {
     knobs.emplace_back(R"({"offload_optimizer": {"device": "cpu", "pin_memory": false},
                            "overlap_comm": false, "sub_group_size": 1})");
+    knobs.emplace_back(R"({"offload_optimizer": {"device": "cpu", "ratio": 0.5}})");
   } else {
     knobs.insert(knobs.end(), {R"({"offload_optimizer": {"device": "nvme", "nvme_path": "/tmp",
                                    "pin_memory": false}, "overlap_comm": true})"});

@@ -90,7 +90,8 @@ StepBehaviour behaviour_of(const DeepSpeedVersion& version) {
           .has_default_leaf_classes = version >= DeepSpeedVersion{0, 18, 0},
           .drops_recomputed = version >= DeepSpeedVersion{0, 19, 3},
           .replaces_linear_of_any_model = version >= DeepSpeedVersion{0, 19, 4},
-          .has_other_offload = version < DeepSpeedVersion{0, 19, 8}};
+          .has_other_offload = version < DeepSpeedVersion{0, 19, 8},
+          .has_partition_sums = version >= DeepSpeedVersion{0, 19, 8}};
 }
 
 }  // namespace dstune

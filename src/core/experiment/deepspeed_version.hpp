@@ -79,6 +79,10 @@ struct StepBehaviour {
   /// 0.19.8, with which the step here was compared; nor is which release brought what). This is not
   /// modelled.
   bool has_other_offload = false;
+  /// Stages 1 and 2 have a buffer of the partition for sums in fp32, to which averages are added as
+  /// they come; before, stage 1 had sums of its own tensors alone, and stage 2 sums in the model's
+  /// type (since 0.19.8).
+  bool has_partition_sums = true;
 };
 
 StepBehaviour behaviour_of(const DeepSpeedVersion& version);

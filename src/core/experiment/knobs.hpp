@@ -34,6 +34,10 @@ void read_offload(const json::object& section, const Knob& knob, StepConfig& con
 
 constexpr bool is_never(const StepConfig& /*config*/) { return false; }
 inline bool offloads_optimizer(const StepConfig& config) { return config.offload_optimizer; }
+/// Whether offload_optimizer.ratio is more than valid or not.
+inline bool divides_sub_groups(const StepConfig& config) {
+  return config.stage == 3 && config.offload_optimizer;
+}
 inline bool has_bf16_optimizer(const StepConfig& config) { return config.uses_bf16_optimizer(); }
 inline bool has_own_gradients(const StepConfig& config) { return !config.uses_bf16_optimizer(); }
 inline bool checks_bf16(const StepConfig& config) {
@@ -43,6 +47,10 @@ inline bool checks_bf16(const StepConfig& config) {
 /// compute it anyway.
 inline bool may_save_the_norm(const StepConfig& config) {
   return config.stage == 0 || config.uses_bf16_optimizer();
+}
+/// Whether sums over micro-steps can have another type than the model.
+inline bool may_sum_in_other_type(const StepConfig& config) {
+  return config.stage != 2 || config.behaviour.has_partition_sums;
 }
 /// Whether contiguous_gradients is read: an offloaded optimizer has its bucket in any case.
 inline bool may_do_without_bucket(const StepConfig& config) {
@@ -133,7 +141,8 @@ inline constexpr Knob kTable[] = {
         .by_release(kImmediate),
 
     Knob{"/data_types", choice("grad_accum_dtype", kDTypes).or_null(),
-         &StepConfig::grad_accum_dtype, in_stages(0, 1, 3)}
+         &StepConfig::grad_accum_dtype, kAllStages}
+        .when(may_sum_in_other_type)
         .deciding_messages(),
     Knob{"/timers/throughput", boolean("enabled"), &StepConfig::timer_synchronizes}.read_by(
         read_both),
@@ -243,6 +252,9 @@ inline constexpr Knob kTable[] = {
          &StepConfig::pin_offloaded_optimizer, kZeroStages}
         .when(offloads_optimizer)
         .by_release(kPinned),
+    Knob{"/zero_optimization/offload_optimizer", within("ratio", 0.0, 1.0),
+         &StepConfig::offload_ratio, kAllStages}
+        .when(divides_sub_groups),
     not_modelled("/zero_optimization", boolean("cpu_offload_param").or_null(), in_stages(3)),
     not_modelled("/zero_optimization", object("offload_param").or_null(), in_stages(3)),
     not_modelled("/zero_optimization/offload_param", boolean("pin_memory"), in_stages(3))

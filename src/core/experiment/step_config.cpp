@@ -95,6 +95,24 @@ void find_unsupported_arguments(const json::object& root, StepConfig& config) {
   }
 }
 
+// Sums of another type than the model's, where the optimizer is offloaded. The engine asks for
+// "cpu" before it takes stage 1 for itself: with "nvme" it runs its BF16 optimizer on the device,
+// with an optimizer for the host.
+void find_unsupported_sums(const json::object& offload, StepConfig& config) {
+  const bool has_other_type = config.accumulation_dtype() != config.dtype;
+  const auto add = [&](bool asked_for, std::string_view what) {
+    if (!has_other_type || !asked_for) return;
+    config.unsupported.push_back(
+        concat("zero_optimization.offload_optimizer with data_types.grad_accum_dtype", what));
+  };
+  const bool is_fp32 = config.accumulation_dtype() == DType::fp32;
+  add(config.stage == 3, " in stage 3");
+  add(config.stage < 3 && !is_fp32, " other than fp32");
+  add(config.stage == 1 && config.dtype == DType::bf16 && is_fp32 &&
+          read_text(offload, "device", "none") == "nvme",
+      " in bf16 and stage 1 and device nvme (an error of DeepSpeed's)");
+}
+
 // What of an offloaded optimizer is another step than the one that is modelled, or an error of
 // DeepSpeed's. Below stage 3 "nvme" is the same as "cpu".
 void find_unsupported_offload(const json::object& offload, StepConfig& config) {
@@ -103,15 +121,16 @@ void find_unsupported_offload(const json::object& offload, StepConfig& config) {
       config.unsupported.push_back(concat("zero_optimization.offload_optimizer", what));
   };
   const bool is_stage_3 = config.stage == 3;
-  add(is_stage_3 && ratio_of(offload) < 1, ".ratio below 1: sub-groups that stay on the device");
+  add(is_stage_3 && config.offload_ratio < 1 && !is<AdamSettings>(config.optimizer),
+      ".ratio below 1 with another optimizer than Adam (an error of DeepSpeed's)");
   add(is_stage_3 && read_text(offload, "device", "none") == "nvme", ".device: nvme in stage 3");
   add(is_on(offload, "super_offload"), ".super_offload");
   add(!has_cpu_optimizer(config.optimizer), " with an optimizer that has no CPU kernel");
-  add(config.accumulation_dtype() != config.dtype, " with data_types.grad_accum_dtype");
   add(is_stage_3 && config.quantized_gradients, " with zero_quantized_gradients");
   add(is_stage_3 && config.mics_shard_size > 0, " with mics_shard_size");
   add(is_stage_3 && config.hpz_partition_size > 1, " with zero_hpz_partition_size");
   add(config.behaviour.has_other_offload, " before DeepSpeed 0.19.8");
+  find_unsupported_sums(offload, config);
 }
 
 // In stage 0 DeepSpeed reads none of these keys but those that offload the optimizer, and these end
@@ -151,18 +170,17 @@ void find_unsupported_zero(const json::object& zero, StepConfig& config) {
 }
 
 // DeepSpeed refuses stage 0 with another accumulation type, and stages 2 and 3 with reduce_scatter
-// together with either way of dividing early. Stage 1 with another accumulation type is not
-// modelled without a bucket either: DeepSpeed never gets the reduced gradients back from its sums
-// then.
+// together with either way of dividing early. Stage 1 with sums of its own tensors is not modelled
+// without a bucket either: DeepSpeed never gets the reduced gradients back from its sums then.
 void find_unsupported_gradients(StepConfig& config) {
   const auto add = [&](bool asked_for, std::string_view key) {
     if (asked_for) config.unsupported.emplace_back(key);
   };
   const bool is_stage_3 = config.stage == 3;
   const bool refused = config.stage >= 2 && config.reduce_scatter;
-  const bool has_sums_in_lists = config.stage == 1 && !config.contiguous_gradients;
-  add((config.stage == 0 || (has_sums_in_lists && !config.uses_bf16_optimizer())) &&
-          config.accumulation_dtype() != config.dtype,
+  const bool has_sums_in_lists = config.stage == 1 && !config.contiguous_gradients &&
+                                 !config.uses_bf16_optimizer() && !config.sums_in_partition();
+  add((config.stage == 0 || has_sums_in_lists) && config.accumulation_dtype() != config.dtype,
       "data_types.grad_accum_dtype");
   add(refused && config.prescale_gradients, "prescale_gradients");
   add((is_stage_3 || refused) && config.gradient_predivide_factor != 1,

@@ -1,6 +1,7 @@
 // The typed view of one DeepSpeed JSON: everything that changes a training step.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -82,6 +83,12 @@ struct StepConfig {
     return stage == 1 && dtype == DType::bf16 && accumulation_dtype() == DType::fp32 &&
            !offload_optimizer;
   }
+  /// Whether stages 1 and 2 add averaged gradients in fp32 to a buffer of the rank's partition,
+  /// which the update then uses.
+  bool sums_in_partition() const {
+    return (stage == 1 || stage == 2) && behaviour.has_partition_sums && dtype != DType::fp32 &&
+           accumulation_dtype() == DType::fp32 && !uses_bf16_optimizer();
+  }
 
   std::int64_t reduce_bucket_size = 500'000'000;  ///< elements
   bool contiguous_gradients = true;
@@ -115,6 +122,12 @@ struct StepConfig {
   /// same in stages 1 and 2).
   bool offload_optimizer = false;
   bool pin_offloaded_optimizer = true;  ///< what can be pinned of it is
+  double offload_ratio = 1;             ///< stage 3: the part of the sub-groups that are offloaded
+  /// Of so many sub-groups the first ones that stay on the device although the optimizer is
+  /// offloaded. It is rounded down, and as DeepSpeed does it, in double.
+  std::size_t sub_groups_on_device(std::size_t sub_groups) const {
+    return static_cast<std::size_t>((1 - offload_ratio) * static_cast<double>(sub_groups));
+  }
 
   /// The release that the JSON is for. It decides `behaviour`, whatever else the JSON says.
   DeepSpeedVersion version = kNewestDeepSpeed;

@@ -56,10 +56,11 @@ TEST(StepConfig, NamesOffloadingWhereDeepSpeedDoesNotIgnoreIt) {
 }
 
 TEST(StepConfig, NamesAccumulationTypesWhereThereIsNoWayForThem) {
-  const auto named = [](int stage, bool contiguous) {
+  const auto named = [](int stage, bool contiguous, const char* release = "0.19.8") {
     return make_step_config(
                {{"fp16", {{"enabled", true}}},
                 {"data_types", {{"grad_accum_dtype", "fp32"}}},
+                {"dstune", {{"deepspeed_version", release}}},
                 {"zero_optimization", {{"stage", stage}, {"contiguous_gradients", contiguous}}}})
         .unsupported;
   };
@@ -67,9 +68,46 @@ TEST(StepConfig, NamesAccumulationTypesWhereThereIsNoWayForThem) {
 
   EXPECT_EQ(named(0, true), name);
   EXPECT_EQ(named(1, true), Names{});
-  EXPECT_EQ(named(1, false), name);
+  EXPECT_EQ(named(1, false), Names{});
+  EXPECT_EQ(named(1, false, "0.19.7"), name);
   EXPECT_EQ(named(2, true), Names{});
   EXPECT_EQ(named(2, false), Names{});
+}
+
+TEST(StepConfig, HasSumsInThePartitionWhere16BitsAreAddedUpInFp32) {
+  const auto has = [](int stage, const char* precision, const char* sums, const char* device,
+                      const char* release) {
+    return make_step_config({{precision, {{"enabled", true}}},
+                             {"data_types", {{"grad_accum_dtype", sums}}},
+                             {"dstune", {{"deepspeed_version", release}}},
+                             {"zero_optimization",
+                              {{"stage", stage}, {"offload_optimizer", {{"device", device}}}}}})
+        .sums_in_partition();
+  };
+  EXPECT_TRUE(has(2, "bf16", "fp32", "none", "0.19.8"));
+  EXPECT_TRUE(has(1, "fp16", "fp32", "none", "0.19.8"));
+  EXPECT_FALSE(has(1, "bf16", "fp32", "none", "0.19.8")) << "the BF16 optimizer";
+  EXPECT_TRUE(has(1, "bf16", "fp32", "cpu", "0.19.8"));
+  EXPECT_FALSE(has(2, "bf16", "bf16", "none", "0.19.8"));
+  EXPECT_FALSE(has(2, "fp16", "bf16", "none", "0.19.8"));
+  EXPECT_FALSE(has(3, "bf16", "fp32", "none", "0.19.8"));
+  EXPECT_FALSE(has(2, "bf16", "fp32", "none", "0.19.7"));
+}
+
+// int((1 - ratio) * n), where (1 - 0.9) * 10 is less than 1, and (1 - 0.7) * 10 more than 3.
+TEST(StepConfig, LeavesSubGroupsOnTheDeviceAsDeepSpeedRoundsThem) {
+  const auto left = [](double ratio, std::size_t of) {
+    return make_step_config(
+               {{"zero_optimization",
+                 {{"stage", 3}, {"offload_optimizer", {{"device", "cpu"}, {"ratio", ratio}}}}}})
+        .sub_groups_on_device(of);
+  };
+  EXPECT_EQ(left(0.5, 1), 0U);
+  EXPECT_EQ(left(0.5, 11), 5U);
+  EXPECT_EQ(left(0.9, 10), 0U);
+  EXPECT_EQ(left(0.7, 10), 3U);
+  EXPECT_EQ(left(0, 3), 3U);
+  EXPECT_EQ(left(1, 3), 0U);
 }
 
 TEST(StepConfig, SelectsTheBf16OptimizerInStage1WithFp32SumsAlone) {

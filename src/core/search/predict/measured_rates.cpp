@@ -29,7 +29,7 @@ bool is_talkative(const AxisGroup& group) {
 }
 
 bool may_offload(const AxisGroup& group) {
-  constexpr std::string_view kSection = "/zero_optimization/offload_optimizer";
+  constexpr std::string_view kSection = "/zero_optimization/offload_";
   return std::ranges::any_of(group.tied, [&](const Axis& axis) {
     return axis.pointer.starts_with(kSection) || kSection.starts_with(axis.pointer);
   });

@@ -32,6 +32,12 @@ bool has_secondary_shards(const StepConfig& config) {
   return config.stage == 3 && config.hpz_partition_size > 1;
 }
 
+bool keeps_sums_of_skipped_steps(const StepConfig& config) {
+  const bool may_skip =
+      config.dtype == DType::fp16 || (config.dtype == DType::bf16 && config.check_grad_overflow);
+  return config.sums_in_partition() && config.offload_optimizer && may_skip;
+}
+
 constexpr KnownFault kKnownFaults[] = {
     {has_secondary_shards, "zero_hpz_partition_size",
      "training may not converge, or the loss is far too large",
@@ -85,6 +91,15 @@ constexpr KnownFault kKnownFaults[] = {
      "before 0.19.4",
      "https://github.com/deepspeedai/DeepSpeed/pull/8158",
      {0, 19, 4}},
+    {keeps_sums_of_skipped_steps,
+     "grad_accum_dtype fp32 and offload_optimizer",
+     "after one step with inf or NaN, as fp16 has at its start, all others are skipped: its sums "
+     "stay",
+     "0.19.8",
+     "https://github.com/deepspeedai/DeepSpeed/blob/v0.19.8/deepspeed/runtime/zero/"
+     "stage_1_and_2.py#L3050",
+     kNever,
+     {0, 19, 8}},
     {[](const StepConfig& config) { return config.stage == 3 && config.quantized_weights; },
      "zero_quantized_weights", "training may crash", "0.12.5",
      "https://github.com/deepspeedai/DeepSpeed/issues/4852"},

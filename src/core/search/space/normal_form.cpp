@@ -122,6 +122,9 @@ void NormalForm::settle_stage_3(StepConfig& config) const {
   config.hpz_partition_size = std::min(config.hpz_partition_size, ranks_);
   const std::int64_t shard = config.mics_shard_size > 0 ? shard_of(config.mics_shard_size) : shard_;
   config.sub_group_size = std::clamp<std::int64_t>(config.sub_group_size, 1, shard);
+  // A client's optimizer may have two groups of parameters, and so two sub-groups at least.
+  const bool is_one_sub_group = config.sub_group_size == shard && !config.optimizer.client;
+  if (is_one_sub_group && config.sub_groups_on_device(1) == 0) config.offload_ratio = 1;
   const auto above =
       std::upper_bound(numels_.begin(), numels_.end(), config.param_persistence_threshold);
   config.param_persistence_threshold = above == numels_.begin() ? 0 : *std::prev(above);

@@ -28,8 +28,9 @@ constexpr Refusal kRefusals[] = {
      "reduce_scatter"},
     {"gradient_allreduce_op", "gradient_allreduce_op \"sum\" needs another stage than 3"},
     {"data_types.grad_accum_dtype",
-     "data_types.grad_accum_dtype other than the model's type needs stage 1 with "
-     "contiguous_gradients, 2 or 3"},
+     "data_types.grad_accum_dtype other than the model's type needs stage 1, 2 or 3, and in stage "
+     "1 "
+     "contiguous_gradients, or fp32 with DeepSpeed 0.19.8"},
 };
 
 std::string sentence_of(const std::string& key) {

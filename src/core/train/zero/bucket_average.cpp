@@ -23,58 +23,75 @@ struct Slice {
   int owner = 0;
   Tensor values;  ///< the stretches of all owners
   int owners = 1;
+  std::size_t tensor = 0;  ///< the first of the tensors that it is of
 
   std::int64_t each() const { return values.numel / owners; }
   Slice part(int first, int count) const {
-    return {owner + first, values.slice(first * each(), count * each()), count};
+    return {owner + first, values.slice(first * each(), count * each()), count, tensor};
   }
 };
 
 class Average : public BucketAverage {
  protected:
-  Average(const EngineContext& context, GradientScaling scaling)
+  Average(const EngineContext& context, GradientScaling scaling, PartitionSums* sums)
       : device_(*context.device),
         scaling_(scaling),
-        sum_{device_, *context.collectives, context.config.message_dtype()} {}
+        sum_{device_, *context.collectives, context.config.message_dtype()},
+        sums_(sums) {}
 
   Device& device() const { return device_; }
   const GradientScaling& scaling() const { return scaling_; }
   const GradientSum& sum() const { return sum_; }
   int rank() const { return sum_.collectives.rank(); }
+  PartitionSums* sums() const { return sums_; }
+  /// Adds to the sums what this rank owns of whole tensors, which lie one after the other.
+  GradientSum::Take taking_of(const GradientBucket& bucket) const {
+    if (sums_ == nullptr) return {};
+    return [this, &bucket](Tensor average) {
+      std::int64_t offset = 0;
+      for (const auto& entry : bucket.entries()) {
+        if (const auto& range = sums_->range_of(entry.tensor)) {
+          sums_->add(entry.tensor, average.slice(offset + range->tensor_offset, range->numel));
+        }
+        offset += entry.gradient.numel;
+      }
+    };
+  }
 
  private:
   Device& device_;
   GradientScaling scaling_;
   GradientSum sum_;
+  PartitionSums* sums_;
 };
 
 class ListAverage final : public Average {
  public:
-  explicit ListAverage(const EngineContext& context)
-      : Average(context, division_first(context.config, context.collectives->size())) {}
+  ListAverage(const EngineContext& context, PartitionSums* sums)
+      : Average(context, division_first(context.config, context.collectives->size()), sums) {}
 
   void average(const GradientBucket& bucket) const override {
     std::vector<Tensor> gradients;
     gradients.reserve(bucket.entries().size());
     for (const auto& entry : bucket.entries()) gradients.push_back(entry.gradient);
     const Flattened flat(device(), std::move(gradients));
-    sum().all_reduce(flat.tensor(), scaling());
+    sum().all_reduce(flat.tensor(), scaling(), taking_of(bucket));
     flat.copy_back();
   }
 };
 
 class WholeAverage final : public Average {
  public:
-  explicit WholeAverage(const EngineContext& context)
-      : Average(context, configured_scaling(context.config, context.collectives->size())) {}
+  WholeAverage(const EngineContext& context, PartitionSums* sums)
+      : Average(context, configured_scaling(context.config, context.collectives->size()), sums) {}
 
   void average(const GradientBucket& bucket) const override {
-    sum().all_reduce(bucket.contents(), scaling());
+    sum().all_reduce(bucket.contents(), scaling(), taking_of(bucket));
   }
 };
 
 /// Divides the gradients in the bucket and cuts it by owners; neighbours of one owner are one
-/// slice.
+/// slice, but for those that are added to sums.
 class SliceAverage : public Average {
  public:
   void average(const GradientBucket& bucket) const final {
@@ -85,7 +102,7 @@ class SliceAverage : public Average {
     for (const auto& entry : bucket.entries()) {
       for (const auto& piece : layouts_.of(entry.tensor).pieces(entry.tensor)) {
         const std::int64_t numel = piece.numel * piece.owners;
-        cut({piece.owner, contents.slice(offset, numel), piece.owners}, slices);
+        cut({piece.owner, contents.slice(offset, numel), piece.owners, entry.tensor}, slices);
         offset += numel;
       }
     }
@@ -93,9 +110,11 @@ class SliceAverage : public Average {
   }
 
  protected:
-  SliceAverage(const EngineContext& context, const FlatLayouts& layouts)
-      : Average(context, division_first(context.config, context.collectives->size())),
+  SliceAverage(const EngineContext& context, const FlatLayouts& layouts, PartitionSums* sums)
+      : Average(context, division_first(context.config, context.collectives->size()), sums),
         layouts_(layouts) {}
+
+  bool is_summed(int owner) const { return sums() != nullptr && owner == rank(); }
 
  private:
   virtual void reduce(const std::vector<Slice>& slices) const = 0;
@@ -115,9 +134,9 @@ class SliceAverage : public Average {
     }
   }
 
-  static void append(const Slice& slice, std::vector<Slice>& slices) {
+  void append(const Slice& slice, std::vector<Slice>& slices) const {
     const bool alone = slice.owners == 1 && !slices.empty() && slices.back().owners == 1;
-    if (alone && slices.back().owner == slice.owner) {
+    if (alone && slices.back().owner == slice.owner && !is_summed(slice.owner)) {
       slices.back().values.numel += slice.values.numel;
     } else {
       slices.push_back(slice);
@@ -129,8 +148,8 @@ class SliceAverage : public Average {
 
 class AllReducedSlices final : public SliceAverage {
  public:
-  AllReducedSlices(const EngineContext& context, const FlatLayouts& layouts)
-      : SliceAverage(context, layouts), capacity_(context.config.reduce_bucket_size) {}
+  AllReducedSlices(const EngineContext& context, const FlatLayouts& layouts, PartitionSums* sums)
+      : SliceAverage(context, layouts, sums), capacity_(context.config.reduce_bucket_size) {}
 
  private:
   void reduce(const std::vector<Slice>& slices) const override {
@@ -169,7 +188,12 @@ class AllReducedSlices final : public SliceAverage {
       parts = {run.front().part(0, 1).values, run.front().part(1, run.front().owners - 1).values};
     }
     const Flattened flat(device(), std::move(parts));
-    sum().all_reduce(flat.tensor(), {});
+    sum().all_reduce(flat.tensor(), {}, [&](Tensor average) {
+      for (std::size_t i = 0; i < run.size(); ++i) {
+        if (!is_summed(run[i].owner)) continue;
+        sums()->add(run[i].tensor, average.slice(flat.offset(i), run[i].values.numel));
+      }
+    });
     for (std::size_t i = 0; i < run.size(); ++i) {
       if (run[i].owner == rank()) flat.copy_back(i);
     }
@@ -180,15 +204,16 @@ class AllReducedSlices final : public SliceAverage {
 
 class ReducedSlices final : public SliceAverage {
  public:
-  ReducedSlices(const EngineContext& context, const FlatLayouts& layouts)
-      : SliceAverage(context, layouts), overlaps_(context.config.overlap_comm) {}
+  ReducedSlices(const EngineContext& context, const FlatLayouts& layouts, PartitionSums* sums)
+      : SliceAverage(context, layouts, sums), overlaps_(context.config.overlap_comm) {}
 
  private:
   /// The slices of neighbouring ranks, each of which owns as many elements.
   struct Owners {
     int first = 0;
     int count = 1;
-    std::vector<Tensor> parts;  // the slices of the first owner
+    std::vector<Tensor> parts;         // the slices of the first owner
+    std::vector<std::size_t> tensors;  // of which they are
   };
 
   // The slices of one owner exceed the capacity together only in an extra-large tensor, of which
@@ -211,8 +236,9 @@ class ReducedSlices final : public SliceAverage {
       for (auto first = borders.find(slice.owner); *first < end; ++first) {
         const int count = *std::next(first) - *first;
         const auto [place, is_new] = place_of.emplace(*first, list.size());
-        if (is_new) list.push_back({*first, count, {}});
+        if (is_new) list.push_back({*first, count, {}, {}});
         list[place->second].parts.push_back(slice.part(*first - slice.owner, 1).values);
+        list[place->second].tensors.push_back(slice.tensor);
       }
     }
     return list;
@@ -221,7 +247,11 @@ class ReducedSlices final : public SliceAverage {
   void reduce_to(const Owners& owners) const {
     if (overlaps_) device().host_sync(HostSync::reduction);
     const Flattened flat(device(), owners.parts);
-    sum().reduce(flat.tensor(), owners.first);
+    sum().reduce(flat.tensor(), owners.first, [&](Tensor average) {
+      for (std::size_t i = 0; i < owners.parts.size() && is_summed(owners.first); ++i) {
+        sums()->add(owners.tensors[i], average.slice(flat.offset(i), owners.parts[i].numel));
+      }
+    });
     if (owners.first == rank()) flat.copy_back();
   }
 
@@ -231,14 +261,15 @@ class ReducedSlices final : public SliceAverage {
 }  // namespace
 
 std::unique_ptr<BucketAverage> make_bucket_average(const EngineContext& context,
-                                                   const FlatLayouts& layouts) {
+                                                   const FlatLayouts& layouts,
+                                                   PartitionSums* sums) {
   const StepConfig& config = context.config;
-  if (!config.contiguous_gradients) return std::make_unique<ListAverage>(context);
-  if (!config.reduce_scatter) return std::make_unique<WholeAverage>(context);
+  if (!config.contiguous_gradients) return std::make_unique<ListAverage>(context, sums);
+  if (!config.reduce_scatter) return std::make_unique<WholeAverage>(context, sums);
   if (config.use_multi_rank_bucket_allreduce) {
-    return std::make_unique<AllReducedSlices>(context, layouts);
+    return std::make_unique<AllReducedSlices>(context, layouts, sums);
   }
-  return std::make_unique<ReducedSlices>(context, layouts);
+  return std::make_unique<ReducedSlices>(context, layouts, sums);
 }
 
 }  // namespace dstune

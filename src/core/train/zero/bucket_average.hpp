@@ -7,6 +7,7 @@
 #include "core/train/zero/engine_base.hpp"
 #include "core/train/zero/layout/flat_layout.hpp"
 #include "core/train/zero/reduction/gradient_bucket.hpp"
+#include "core/train/zero/reduction/partition_sums.hpp"
 
 namespace dstune {
 
@@ -29,8 +30,12 @@ class BucketAverage {
 ///                                     tensor; copy this rank's slices back
 ///   otherwise                         divide; one reduce to every owner of a part
 ///
+/// What this rank owns is added to `sums` as it comes out of the collectives, too. Its slices then
+/// stay apart where others of one owner are neighbours.
+///
 /// @param layouts  must outlive the result
+/// @param sums     null: there are none; must outlive the result
 std::unique_ptr<BucketAverage> make_bucket_average(const EngineContext& context,
-                                                   const FlatLayouts& layouts);
+                                                   const FlatLayouts& layouts, PartitionSums* sums);
 
 }  // namespace dstune

@@ -14,6 +14,11 @@ int bucket_copies(const StepConfig& config) {
   return config.overlap_comm ? 2 : 1;
 }
 
+// Stage 1 has its sums in the bucket, stage 2 the gradients of one micro-step.
+DType bucket_dtype(const StepConfig& config) {
+  return config.stage == 1 && config.sums_in_partition() ? DType::fp32 : config.dtype;
+}
+
 }  // namespace
 
 PartitionedEngine::PartitionedEngine(const EngineContext& context, Master master)
@@ -21,8 +26,12 @@ PartitionedEngine::PartitionedEngine(const EngineContext& context, Master master
       layouts_(groups(), parameters(), size(), config().round_robin_gradients),
       states_(device(), collectives(), config().dtype,
               FrozenParameters(device(), parameters(), config().dtype, seed()), layouts_, master),
-      bucket_(device(), config().dtype, config().reduce_bucket_size, bucket_copies(config())),
-      average_(make_bucket_average(context, layouts_)),
+      bucket_(device(), bucket_dtype(config()), config().reduce_bucket_size,
+              bucket_copies(config())),
+      sums_(config().sums_in_partition()
+                ? std::make_unique<PartitionSums>(device(), layouts_, rank())
+                : nullptr),
+      average_(make_bucket_average(context, layouts_, sums_.get())),
       partition_(device(), config().dtype, parameters(), layouts_, rank(),
                  config().contiguous_gradients),
       kept_(tensor_count()) {
@@ -44,7 +53,7 @@ void PartitionedEngine::take_gradient(std::size_t tensor, Buffer gradient) {
 
 void PartitionedEngine::keep(std::size_t tensor, Buffer gradient) {
   const DType dtype = config().accumulation_dtype();
-  if (has_own_sums()) {
+  if (dtype != config().dtype) {
     Buffer cast = make_buffer(device(), MemoryCategory::gradients, numel(tensor), dtype);
     device().run(MemoryPass::accumulate, Cast{gradient.tensor(config().dtype), cast.tensor(dtype)});
     gradient = std::move(cast);
@@ -80,7 +89,7 @@ void PartitionedEngine::reduce_later(std::size_t tensor, Buffer gradient) {
 // An extra-large gradient, which is not copied into the bucket, must be nobody else's memory where
 // the host reads it later.
 Buffer PartitionedEngine::clone(Buffer gradient) {
-  const Tensor from = gradient.tensor(config().dtype);
+  const Tensor from = gradient.tensor(bucket_dtype(config()));
   Buffer copy = make_buffer(device(), MemoryCategory::gradients, from.numel, from.dtype);
   device().run(MemoryPass::bucket_copy, Copy{from, copy.tensor(from.dtype)});
   return copy;
@@ -108,6 +117,7 @@ void PartitionedEngine::reduce_bucket(Stream stream) {
     entry.own.used_on(stream);
     if (partition_.holds(entry.tensor)) {
       take_owned(entry);
+      if (keeps_taken()) kept_[entry.tensor] = std::move(entry.own);
     } else {
       leave(entry);
     }
@@ -123,6 +133,14 @@ void PartitionedEngine::leave(GradientBucket::Entry& entry) {
   } else if (config().overlap_comm && !config().contiguous_gradients) {
     previous_.push_back(std::move(entry.own));
   }
+}
+
+// With sums in the partition DeepSpeed copies no gradient out of its list, nor an extra-large one:
+// it stays until the end of backward, in stage 1 until the update. What goes to the host is
+// dropped.
+bool PartitionedEngine::keeps_taken() const {
+  if (!sums_) return false;
+  return is_stage_1() ? !config().contiguous_gradients : !(config().offload_optimizer && boundary_);
 }
 
 void PartitionedEngine::wait_for_reduction() {
@@ -141,26 +159,28 @@ void PartitionedEngine::end_backward() {
   flush();
   if (config().overlap_comm) wait_for_reduction();
   end_micro_step();
+  if (sums_ && is_stage_1()) return;  // their parts of other ranks lie in the bucket
   bucket_.free_memory();
+  if (!has_own_sums()) drop_kept();
 }
 
 void PartitionedEngine::end_micro_step() {
   if (has_own_sums()) {
     partition_.accumulate_into(kept_, config().accumulation_dtype());
   } else {
-    partition_.accumulate();
-    drop_kept();
+    owned().end_micro_step(boundary_);
   }
 }
 
 void PartitionedEngine::drop_kept() {
   for (Buffer& kept : kept_) kept.reset();
+  bucket_.free_memory();
 }
 
 StepResult PartitionedEngine::step() {
   if (overflowed()) {
     drop_kept();
-    partition_.drop_sum();
+    owned().drop();
     return finish(true);
   }
   const Tensor factor = find_clip_factor();
@@ -177,21 +197,19 @@ bool PartitionedEngine::checks_overflow() const {
 
 bool PartitionedEngine::overflowed() {
   if (!checks_overflow()) return false;
-  return any_overflow(collectives(), [&](Tensor flag) { partition_.find_overflow(flag); });
+  return any_overflow(collectives(), [&](Tensor flag) { owned().find_overflow(flag); });
 }
 
 Tensor PartitionedEngine::find_clip_factor() {
   start_norm();
   for (std::size_t group = 0; group < states_.groups(); ++group) {
-    add_squares_of(collectives(), [&](Tensor sum) { partition_.add_squares(group, sum); });
+    add_squares_of(collectives(), [&](Tensor sum) { owned().add_squares(group, sum); });
   }
   return clip_factor();
 }
 
 void PartitionedEngine::update(std::size_t group, Tensor factor) {
-  const Buffer flat = partition_.flattened(group, layouts_[group].partition());
-  // One set holds the gradients of all groups: it is dropped with the last group.
-  if (group + 1 == states_.groups()) partition_.drop_sum();
+  const Buffer flat = owned().flattened(group);
   const Tensor gradients = flat.tensor(DType::fp32);
   device().run(MemoryPass::unscale, ScaleBy{gradients, factor});
   states_.update(group, next_update(groups()[group].weight_decay), gradients);

@@ -10,6 +10,7 @@
 #include "core/train/zero/partitioned_states.hpp"
 #include "core/train/zero/reduction/gradient_bucket.hpp"
 #include "core/train/zero/reduction/partition_gradients.hpp"
+#include "core/train/zero/reduction/partition_sums.hpp"
 
 namespace dstune {
 
@@ -38,8 +39,10 @@ class PartitionedEngine : public EngineBase {
 
   const FlatLayouts& layouts() const { return layouts_; }
   PartitionedStates& states() { return states_; }
+  /// Null if the model's type is enough for sums.
+  PartitionSums* sums() { return sums_.get(); }
   /// Takes an averaged gradient that touches this rank's partition, on the current stream.
-  virtual void take_owned(GradientBucket::Entry& entry) { partition_.take(entry); }
+  virtual void take_owned(GradientBucket::Entry& entry) { owned().take(entry); }
   /// Called when all gradients of a micro-step have been taken.
   virtual void end_micro_step();
   void drop_kept();
@@ -50,9 +53,13 @@ class PartitionedEngine : public EngineBase {
   void take_gradient(std::size_t tensor, Buffer gradient) final;
   bool is_stage_1() const { return config().stage == 1; }
   /// True in stage 1 if the sum over micro-steps has another type than the model
-  /// (grad_accum_dtype).
+  /// (grad_accum_dtype), and only a copy of it gets into the bucket.
   bool has_own_sums() const {
-    return is_stage_1() && config().accumulation_dtype() != config().dtype;
+    return is_stage_1() && !config().sums_in_partition() &&
+           config().accumulation_dtype() != config().dtype;
+  }
+  OwnedGradients& owned() {
+    return sums_ ? static_cast<OwnedGradients&>(*sums_) : static_cast<OwnedGradients&>(partition_);
   }
   void keep(std::size_t tensor, Buffer gradient);
   void reduce_kept(std::size_t tensor);
@@ -61,6 +68,7 @@ class PartitionedEngine : public EngineBase {
   void flush();
   void reduce_bucket(Stream stream);
   void leave(GradientBucket::Entry& entry);
+  bool keeps_taken() const;
   void wait_for_reduction();
   bool overflowed();
   Tensor find_clip_factor();
@@ -69,9 +77,12 @@ class PartitionedEngine : public EngineBase {
   FlatLayouts layouts_;
   PartitionedStates states_;
   GradientBucket bucket_;
+  std::unique_ptr<PartitionSums> sums_;
   std::unique_ptr<BucketAverage> average_;
   PartitionGradients partition_;
-  std::vector<Buffer> kept_;      // stage 1: .grad of every tensor, or its sum, until the boundary
+  // Stage 1: .grad of every tensor, or its sum, until the boundary. With sums in the partition also
+  // what DeepSpeed has no use for any more.
+  std::vector<Buffer> kept_;
   std::vector<Buffer> previous_;  // lists of the last flush, which may still run
   Event reduced_;                 // the end of the last flush
   bool boundary_ = true;

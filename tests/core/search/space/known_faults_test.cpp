@@ -82,6 +82,22 @@ TEST(KnownFaults, TheBf16OptimizerHasItsOwnAndNoBuckets) {
   EXPECT_THAT(faults_of(config, {0, 18, 5}), IsEmpty());
 }
 
+// Only where steps are skipped at all.
+TEST(KnownFaults, SumsInFp32OfAnOffloadedOptimizerDoNotOutliveASkippedStep) {
+  StepConfig config = in_stage(2);
+  config.offload_optimizer = true;
+  config.dtype = DType::bf16;
+  config.grad_accum_dtype = DType::fp32;
+  EXPECT_THAT(faults_of(config), ElementsAre(HasSubstr("all others are skipped")));
+
+  config.check_grad_overflow = false;
+  EXPECT_THAT(faults_of(config), IsEmpty());
+  config.dtype = DType::fp16;
+  EXPECT_THAT(faults_of(config), ElementsAre(HasSubstr("all others are skipped")));
+  config.offload_optimizer = false;
+  EXPECT_THAT(faults_of(config), IsEmpty());
+}
+
 TEST(KnownFaults, StageThreeHasItsOwn) {
   StepConfig config = in_stage(3);
   config.use_all_reduce_for_fetch_params = true;

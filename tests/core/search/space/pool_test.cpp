@@ -87,6 +87,19 @@ TEST(MakePool, FindsEqualStepsUnderDifferentForms) {
   EXPECT_EQ(different.candidates.size(), 2U);
 }
 
+// With one sub-group nothing is left on the device, whatever the ratio is.
+TEST(MakePool, SearchesHowMuchOfTheOptimizerIsOffloaded) {
+  const Pool pool = pool_of(read(R"("train_micro_batch_size_per_gpu": [1],
+      "optimizer": {"type": "AdamW"},
+      "zero_optimization": {"stage": 3, "sub_group_size": [300, 1000000],
+                            "offload_optimizer": {"device": "cpu", "ratio": [0.5, 1.0]}})",
+                                 R"("host_memory_limit": "1GiB")"));
+
+  EXPECT_THAT(names(pool), ElementsAre("z3_tmbspg1_oo_dcpu_r0.5_sgs300_gas1",
+                                       "z3_tmbspg1_oo_dcpu_r1.0_sgs300_gas1",
+                                       "z3_tmbspg1_oo_dcpu_r0.5_sgs1.0e+06_gas1"));
+}
+
 TEST(MakePool, CountsInvalidOnesByTheirRule) {
   const Pool pool =
       pool_of(read(R"("train_micro_batch_size_per_gpu": [1], "prescale_gradients": [true, false],

@@ -238,6 +238,31 @@ TEST(GradientClipping, ChangesNoWorkInStages1And2) {
   }
 }
 
+// With p elements of the partition: each of two micro-steps casts what is owned, and adds it; no
+// gradient is copied out of the bucket, flattened or cast for the update.
+TEST(SumsInThePartition, AreAddedToAsAveragesComeAndUpdatedByInPlace) {
+  const Measured step =
+      measure(experiment(2, DType::bf16, "{}", R"({"data_types": {"grad_accum_dtype": "fp32"}})"));
+
+  constexpr Bytes p = 304;  // of the first of three ranks
+  EXPECT_EQ(traffic(step, MemoryPass::accumulate), (2 * (2 + 4 + 3 * 4) + 4) * p);
+  EXPECT_EQ(traffic(step, MemoryPass::partition_copy), 0U);
+  EXPECT_EQ(traffic(step, MemoryPass::master_gradient), 0U);
+  EXPECT_EQ(traffic(step, MemoryPass::unscale), (4 + 4) * p);
+  EXPECT_EQ(step.peak_memory.categories.at(MemoryCategory::optimizer), 12 * p);
+}
+
+TEST(SumsInThePartition, AreNotThereBefore0198) {
+  const auto of_release = [](const char* root) {
+    return measure(experiment(2, DType::bf16, "{}", root));
+  };
+  const Measured plain = of_release(R"({"dstune": {"deepspeed_version": "0.19.7"}})");
+  const Measured asked = of_release(R"({"dstune": {"deepspeed_version": "0.19.7"},
+                                        "data_types": {"grad_accum_dtype": "fp32"}})");
+  EXPECT_TRUE(asked.ledger.same_work(plain.ledger));
+  EXPECT_EQ(asked.peak_memory, plain.peak_memory);
+}
+
 // docs/decisions/bf16-optimizer.md: bytes per optimizer step, with P elements, two micro-steps and
 // three ranks.
 TEST(Bf16Optimizer, ReadsAndWritesAllFp32GradientsOnEveryRank) {

@@ -142,17 +142,51 @@ class AccumulationTypes : public testing::TestWithParam<Split> {};
 INSTANTIATE_TEST_SUITE_P(Splits, AccumulationTypes,
                          testing::Values(Split{1, 1, 1}, Split{1, 1, 3}, Split{1, 2, 1},
                                          Split{1, 2, 3}, Split{1, 3, 1}, Split{1, 3, 3},
-                                         Split{2, 3, 3}),
+                                         Split{2, 1, 3}, Split{2, 2, 1}, Split{2, 3, 3}),
                          name_of);
 
+constexpr const char* kFp32Sums = R"({"fp16": {"enabled": true, "loss_scale": 128},
+                                      "data_types": {"grad_accum_dtype": "fp32"}})";
+
 TEST_P(AccumulationTypes, OfTheirOwnTrainTheSame) {
+  for (const char* zero : {R"({})", R"({"overlap_comm": true})", R"({"reduce_bucket_size": 1})",
+                           R"({"contiguous_gradients": false})",
+                           R"({"contiguous_gradients": false, "overlap_comm": true})",
+                           R"({"reduce_scatter": false, "overlap_comm": true})",
+                           R"({"use_multi_rank_bucket_allreduce": false})",
+                           R"({"round_robin_gradients": true, "reduce_bucket_size": 5000})",
+                           R"({"offload_optimizer": {"device": "cpu"}})",
+                           R"({"offload_optimizer": {"device": "cpu", "pin_memory": false},
+                               "overlap_comm": true, "reduce_bucket_size": 1})"}) {
+    SCOPED_TRACE(zero);
+    const TrainingRun run =
+        run_training(config_of(GetParam(), kFp32Sums, zero), GetParam().ranks, kSteps);
+    expect_equal(run, reference_in_fp16(), 2e-3, 1e-2);
+  }
+}
+
+// Before 0.19.8 only a copy of the sums got into the bucket.
+TEST_P(AccumulationTypes, OfEarlierReleasesTrainTheSame) {
   const char* root = R"({"fp16": {"enabled": true, "loss_scale": 128},
-                         "data_types": {"grad_accum_dtype": "fp32"}})";
-  for (const char* zero : {R"({})", R"({"overlap_comm": true})", R"({"reduce_bucket_size": 1})"}) {
+                         "data_types": {"grad_accum_dtype": "fp32"},
+                         "dstune": {"deepspeed_version": "0.19.7"}})";
+  for (const char* zero : {R"({})", R"({"overlap_comm": true})"}) {
     SCOPED_TRACE(zero);
     const TrainingRun run =
         run_training(config_of(GetParam(), root, zero), GetParam().ranks, kSteps);
     expect_equal(run, reference_in_fp16(), 2e-3, 1e-2);
+  }
+}
+
+// Averages are added in fp32: it does not matter whether two gradients meet on one rank or on two.
+TEST(SumsInThePartition, AddMicroStepsUpAsRanksWithoutRounding) {
+  const char* root = R"({"bf16": {"enabled": true}, "communication_data_type": "fp32",
+                         "data_types": {"grad_accum_dtype": "fp32"}})";
+  for (const char* zero : {R"({})", R"({"offload_optimizer": {"device": "cpu"}})"}) {
+    const TrainingRun ranks = run_training(config_of({2, 2, 1}, root, zero), 2, 1);
+    const TrainingRun micro_steps = run_training(config_of({2, 1, 2}, root, zero), 1, 1);
+
+    EXPECT_LT(largest_difference(micro_steps.norms, ranks.norms), 1e-6);
   }
 }
 

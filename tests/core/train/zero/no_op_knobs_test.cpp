@@ -38,7 +38,6 @@ const NoOp kNoOps[] = {
     {3, R"({"use_multi_rank_bucket_allreduce": false})",
      R"({"bf16": {"check_grad_overflow": false}})"},
     {3, R"({"zero_hpz_partition_size": 1, "mics_shard_size": -1})"},
-    {2, "{}", R"({"data_types": {"grad_accum_dtype": "fp32"}})"},
     {2, R"({"reduce_scatter": false, "use_multi_rank_bucket_allreduce": false})", "{}",
      R"({"reduce_scatter": false})"},
     {1, R"({"zero_hpz_partition_size": 3, "mics_shard_size": 3, "enable_sanity_checks": true})"},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <utility>
 
 #include "core/base/json.hpp"
@@ -11,6 +12,7 @@
 #include "core/experiment/step_config.hpp"
 #include "core/report/tables/table.hpp"
 #include "core/search/feasibility/memory_beside_plan.hpp"
+#include "core/search/tuners/report/ratio_remark.hpp"
 #include "core/search/tuners/tune.hpp"
 
 namespace dstune {
@@ -103,6 +105,17 @@ const Prediction* prediction_of(const Foretold* foretold, std::size_t i) {
   return &*foretold->steps[i];
 }
 
+/// What a ratio below 1 comes to in the experiments, each text once.
+std::string ratio_lines(const std::vector<Experiment>& experiments) {
+  std::set<std::string> lines;
+  for (const Experiment& experiment : experiments) {
+    if (const std::string remark = ratio_remark(experiment); !remark.empty()) {
+      lines.insert(concat(remark, '\n'));
+    }
+  }
+  return join(std::vector<std::string>(lines.begin(), lines.end()), "");
+}
+
 std::string format_experiments(const std::vector<Experiment>& experiments,
                                const Foretold* foretold) {
   std::vector<Table::Column> columns = {{"experiment", Table::Align::left},
@@ -133,7 +146,7 @@ std::string format_experiments(const std::vector<Experiment>& experiments,
     table.add_row(std::move(row));
   }
   return concat(
-      table.to_string(),
+      table.to_string(), ratio_lines(experiments),
       foretold == nullptr ? "" : concat("\nSteps as predicted from ", foretold->origin, "\n"));
 }
 

@@ -12,6 +12,7 @@
 #include "core/search/tuners/compare/deciding_measurement.hpp"
 #include "core/search/tuners/compare/profile_ties.hpp"
 #include "core/search/tuners/compare/tie_rule.hpp"
+#include "core/search/tuners/report/ratio_remark.hpp"
 
 namespace dstune {
 namespace {
@@ -125,6 +126,20 @@ std::string offload_remark(const Record& best, const std::optional<HostRates>& h
   return remark;
 }
 
+std::string accumulation_remark(const Record& best) {
+  constexpr double kMatters = 0.1;
+  const Measured* measured = measured_of(best);
+  if (measured == nullptr || measured->step_time.median <= 0) return "";
+  Seconds host = 0;
+  for (const HostPassLine& line : measured->ledger.host_passes()) host += line.time;
+  const double share = host / measured->step_time.median;
+  if (share < kMatters || share > 1) return "";
+  return concat("the host's passes over what is offloaded take ", fixed(share * 100, 0),
+                " % of a step, once in each: with twice the accumulation steps, where the training "
+                "allows the larger batch, a sample takes ",
+                fixed(share * 50, 0), " % less");
+}
+
 std::string cores_remark(const std::vector<Record>& records) {
   constexpr double kEnough = 0.75;
   std::vector<double> shares;
@@ -221,6 +236,8 @@ std::vector<std::string> result_remarks(const std::vector<Record>& records, Metr
   if (best) remarks.push_back(library_remark(*best));
   if (best) remarks.push_back(stand_in_remark(*best));
   if (best) remarks.push_back(offload_remark(*best, host));
+  if (best) remarks.push_back(accumulation_remark(*best));
+  if (best) remarks.push_back(ratio_remark(best->experiment));
   remarks.push_back(arithmetic_remark(records));
   remarks.push_back(cores_remark(records));
   remarks.push_back(slow_steps_remark(records));

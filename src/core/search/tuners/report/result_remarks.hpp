@@ -34,6 +34,10 @@ std::string library_remark(const Record& best);
 /// do not say, in virtual time that all of it is guessed; "" where nothing is offloaded.
 std::string offload_remark(const Record& best, const std::optional<HostRates>& host = {});
 
+/// How much more accumulation would save of the time that the host works on what is offloaded; ""
+/// where that is less than a tenth of the step.
+std::string accumulation_remark(const Record& best);
+
 /// "while they computed, the ranks had 31 % of a core (median): ..."; "" if they had three quarters
 /// or more, or where that is not known.
 std::string cores_remark(const std::vector<Record>& records);

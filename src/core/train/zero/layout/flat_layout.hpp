@@ -64,6 +64,7 @@ class FlatLayouts {
 
   std::size_t size() const noexcept { return layouts_.size(); }
   const FlatLayout& operator[](std::size_t group) const { return layouts_[group]; }
+  std::size_t tensor_count() const noexcept { return group_of_.size(); }  ///< of the model
   std::size_t group_of(std::size_t tensor) const { return group_of_.at(tensor); }
   const FlatLayout& of(std::size_t tensor) const { return layouts_[group_of(tensor)]; }
 

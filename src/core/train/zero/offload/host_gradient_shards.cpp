@@ -3,7 +3,6 @@
 #include "core/device/operations/elementwise.hpp"
 #include "core/device/operations/optimizers.hpp"
 #include "core/train/zero/offload/host_zeros.hpp"
-#include "core/train/zero/offload/send_gradient.hpp"
 #include "core/train/zero/reduction/gradient_passes.hpp"
 
 namespace dstune {
@@ -54,8 +53,7 @@ void HostGradientShards::send(std::size_t tensor, Tensor gradient) {
   squares_[tensor]->set_zero();
   add_squares_in_double(device_, gradient, squares_[tensor]->tensor());
   has_norm_[tensor] = true;
-  send_gradient(device_, gradient, sub_groups_.gradient(tensor).slice(0, gradient.numel),
-                sub_groups_.tier_of_gradients());
+  sub_groups_.take(tensor, gradient);
 }
 
 // isinf() takes absolute values first.

@@ -9,15 +9,15 @@
 
 namespace dstune {
 
-HostGradients::HostGradients(Device& device, const StepConfig& config,
-                             const ModelParameters& parameters, const FlatLayouts& layouts,
-                             int rank, std::int64_t largest, HostPartition& partition)
+HostGradients::HostGradients(Device& device, const StepConfig& config, const FlatLayouts& layouts,
+                             int rank, const OnDevice& on_device, HostPartition& partition)
     : device_(device),
       dtype_(config.dtype),
-      sums_on_host_(config.stage == 2),
+      sums_(on_device.sums),
+      sums_on_host_(config.stage == 2 && sums_ == nullptr),
       partition_(partition),
-      place_of_(parameters.tensors.size()),
-      returned_(make_buffer(device, MemoryCategory::buckets, largest, config.dtype)),
+      place_of_(layouts.tensor_count()),
+      returned_(make_buffer(device, MemoryCategory::buckets, on_device.largest, config.dtype)),
       flag_(device, DType::uint8) {
   returned_.used_on(Stream::reduction);
   for (std::size_t group = 0; group < layouts.size(); ++group) {
@@ -32,10 +32,18 @@ void HostGradients::take(const GradientBucket::Entry& entry) {
   Held& held = held_[place_of_[entry.tensor].value()];
   if (sums_on_host_ && (micro_step_ > 0 || !boundary_)) accumulate(held, entry.gradient);
   if (!boundary_) return;
-  const Tensor own = entry.gradient.slice(held.range.tensor_offset, held.range.numel);
+  if (sums_ == nullptr) {
+    finish(held, entry.gradient.slice(held.range.tensor_offset, held.range.numel), entry.gradient);
+  } else {
+    const Tensor sum = sums_->sum_of(entry.tensor);
+    finish(held, sum, sum);
+  }
+}
+
+void HostGradients::finish(const Held& held, Tensor own, Tensor searched) {
   held.squares->set_zero();
   add_squares_in_double(device_, own, held.squares->tensor());
-  look_for_overflow(entry.gradient);
+  look_for_overflow(searched);
   send(held, own);
 }
 

@@ -13,19 +13,24 @@
 #include "core/train/zero/layout/flat_layout.hpp"
 #include "core/train/zero/offload/host_partition.hpp"
 #include "core/train/zero/reduction/gradient_bucket.hpp"
+#include "core/train/zero/reduction/partition_sums.hpp"
 
 namespace dstune {
 
 /// The gradients of the tensors that touch this rank's partition (docs/offload.md, "A step of
 /// stages 1 and 2"). Sums over micro-steps live in the host's memory as whole tensors of the
-/// model's type, and come back to the device to be added to. In the last micro-step the host reads
-/// of each tensor whether it has inf or NaN, and the owned part goes down in fp32.
+/// model's type, and come back to the device to be added to; sums in fp32 stay on the device. In
+/// the last micro-step the host reads of each tensor whether it has inf or NaN, and the owned part
+/// goes down in fp32.
 class HostGradients {
  public:
+  struct OnDevice {
+    std::int64_t largest = 0;       ///< elements of the largest trained parameter
+    PartitionSums* sums = nullptr;  ///< null: sums are not in fp32; must outlive this
+  };
   /// @param partition  takes the gradients of the last micro-step; it must outlive this
-  HostGradients(Device& device, const StepConfig& config, const ModelParameters& parameters,
-                const FlatLayouts& layouts, int rank, std::int64_t largest,
-                HostPartition& partition);
+  HostGradients(Device& device, const StepConfig& config, const FlatLayouts& layouts, int rank,
+                const OnDevice& on_device, HostPartition& partition);
 
   /// @param index     of the micro-step
   /// @param boundary  it is the last one
@@ -55,11 +60,13 @@ class HostGradients {
   };
 
   void accumulate(Held& held, Tensor gradient);
+  void finish(const Held& held, Tensor own, Tensor searched);
   void send(const Held& held, Tensor gradient);
   void look_for_overflow(Tensor gradient);
 
   Device& device_;
   DType dtype_;
+  PartitionSums* sums_;
   bool sums_on_host_;
   HostPartition& partition_;
   std::vector<Held> held_;

@@ -5,6 +5,7 @@
 
 #include "core/device/operations/elementwise.hpp"
 #include "core/train/zero/offload/host_zeros.hpp"
+#include "core/train/zero/offload/send_gradient.hpp"
 
 namespace dstune {
 namespace {
@@ -24,59 +25,77 @@ HostSubGroups::HostSubGroups(Device& device, const StepConfig& config, const Sha
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     for (const std::size_t tensor : layout.sub_groups()[i].tensors) place_of_[tensor] = i;
   }
-  begin_masters(parameters);
+  begin_masters(config, parameters);
   begin_gradients(config.pin_offloaded_optimizer);
 }
 
-// DeepSpeed clones what it has converted, and a variable keeps that until the next one is there.
-void HostSubGroups::begin_masters(Tensor parameters) {
+void HostSubGroups::begin_masters(const StepConfig& config, Tensor parameters) {
+  const std::size_t on_device = config.sub_groups_on_device(groups_.size());
   Buffer converted;
   for (std::size_t i = 0; i < groups_.size(); ++i) {
-    const SubGroup& group = layout_.sub_groups()[i];
-    Buffer next = on_host(MemoryCategory::optimizer, group.numel, DType::fp32);
-    const Tensor values = next.tensor(DType::fp32);
-    Buffer arrived;
-    Tensor target = values;
-    if (dtype_ != DType::fp32) {
-      arrived = on_host(MemoryCategory::temporaries, group.numel, dtype_);
-      target = arrived.tensor(dtype_);
+    const Tensor own = of_group(layout_.sub_groups()[i], parameters);
+    if (i < on_device) {
+      groups_[i].on_device = std::make_unique<DeviceSubGroup>(device_, config, own);
+    } else {
+      groups_[i].master = begin_master(own, converted);
     }
-    device_.transfer({of_group(group, parameters), target, Transfer::device_to_host,
-                      TransferPurpose::update, Tier::pageable, true});
-    if (arrived) device_.run_on_host(Cast{target, values});
-    arrived.reset();
-    converted = std::move(next);
-    groups_[i].master = on_host(MemoryCategory::optimizer, group.numel, DType::fp32);
-    device_.run_on_host(Copy{values, groups_[i].master.tensor(DType::fp32)});
   }
 }
 
-// DeepSpeed makes a scratch tensor of the largest sub-group beside them, which it does not use.
+// DeepSpeed clones what it has converted, and a variable keeps that until the next one is there.
+Buffer HostSubGroups::begin_master(Tensor parameters, Buffer& converted) {
+  Buffer next = on_host(MemoryCategory::optimizer, parameters.numel, DType::fp32);
+  const Tensor values = next.tensor(DType::fp32);
+  Buffer arrived;
+  Tensor target = values;
+  if (dtype_ != DType::fp32) {
+    arrived = on_host(MemoryCategory::temporaries, parameters.numel, dtype_);
+    target = arrived.tensor(dtype_);
+  }
+  device_.transfer({parameters, target, Transfer::device_to_host, TransferPurpose::update,
+                    Tier::pageable, true});
+  if (arrived) device_.run_on_host(Cast{target, values});
+  arrived.reset();
+  converted = std::move(next);
+  Buffer master = on_host(MemoryCategory::optimizer, parameters.numel, DType::fp32);
+  device_.run_on_host(Copy{values, master.tensor(DType::fp32)});
+  return master;
+}
+
+// DeepSpeed makes a scratch tensor of the largest sub-group beside them, which it does not use. It
+// makes those on the device as copies of others on the host.
 void HostSubGroups::begin_gradients(bool pins) {
   std::int64_t largest = 0;
   for (const SubGroup& group : layout_.sub_groups()) largest = std::max(largest, group.numel);
   HostZeros scratch(device_, false);
   const Buffer unused = scratch.make(MemoryCategory::gradients, largest, DType::fp32);
   HostZeros zeros(device_, pins);
+  Buffer last;
   for (std::size_t i = 0; i < groups_.size(); ++i) {
-    groups_[i].gradients =
-        zeros.make_only(MemoryCategory::gradients, layout_.sub_groups()[i].numel, DType::fp32);
+    zeros.make_in(last, MemoryCategory::gradients, layout_.sub_groups()[i].numel, DType::fp32);
+    if (groups_[i].on_device) {
+      groups_[i].on_device->begin_gradients(last.tensor(DType::fp32), tier_);
+    } else {
+      groups_[i].gradients = std::move(last);
+    }
   }
 }
 
-Tensor HostSubGroups::part(const Buffer& buffer, std::size_t tensor) const {
+Tensor HostSubGroups::part(Tensor of_group, std::size_t tensor) const {
   const SubGroup& group = layout_.sub_groups()[place_of_[tensor]];
-  return buffer.tensor(DType::fp32)
-      .slice(layout_.offset(tensor) - group.offset, layout_.shard(tensor));
+  return of_group.slice(layout_.offset(tensor) - group.offset, layout_.shard(tensor));
 }
 
-Tensor HostSubGroups::gradient(std::size_t tensor) const {
-  return part(group_of(tensor).gradients, tensor);
+void HostSubGroups::take(std::size_t tensor, Tensor gradient) const {
+  const Group& group = group_of(tensor);
+  send_gradient(device_, gradient, part(group.all_gradients(), tensor).slice(0, gradient.numel),
+                group.on_device ? Tier::device : tier_);
 }
 
 void HostSubGroups::update(std::size_t index, const NextUpdate& next, double factor,
                            Tensor parameters) {
   Group& group = groups_[index];
+  if (group.on_device) return group.on_device->update(next, factor, parameters);
   const Tensor gradients = group.gradients.tensor(DType::fp32);
   const Tensor master = group.master.tensor(DType::fp32);
   device_.run_on_host(MemoryPass::unscale, Scale{gradients, factor});
@@ -97,13 +116,17 @@ void HostSubGroups::bring(Tensor master, Tensor parameters) const {
 }
 
 void HostSubGroups::read_master(std::size_t tensor, Tensor own) const {
-  device_.transfer({part(group_of(tensor).master, tensor).slice(0, own.numel), own,
-                    Transfer::host_to_device, TransferPurpose::update, Tier::pageable, true});
+  const Tensor master = part(group_of(tensor).all_masters(), tensor).slice(0, own.numel);
+  if (group_of(tensor).on_device) return device_.run(Copy{master, own});
+  device_.transfer(
+      {master, own, Transfer::host_to_device, TransferPurpose::update, Tier::pageable, true});
 }
 
 void HostSubGroups::write_master(std::size_t tensor, Tensor own) const {
-  device_.transfer({own, part(group_of(tensor).master, tensor).slice(0, own.numel),
-                    Transfer::device_to_host, TransferPurpose::update, Tier::pageable, true});
+  const Tensor master = part(group_of(tensor).all_masters(), tensor).slice(0, own.numel);
+  if (group_of(tensor).on_device) return device_.run(Copy{own, master});
+  device_.transfer(
+      {own, master, Transfer::device_to_host, TransferPurpose::update, Tier::pageable, true});
 }
 
 }  // namespace dstune

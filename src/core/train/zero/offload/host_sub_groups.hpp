@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "core/device/device.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/train/zero/layout/shard_layout.hpp"
+#include "core/train/zero/offload/device_sub_group.hpp"
 #include "core/train/zero/optimizer_state.hpp"
 
 namespace dstune {
@@ -16,6 +18,7 @@ namespace dstune {
 /// What stage 3 steps on the host if it offloads the optimizer. For a sub-group of s elements per
 /// rank: the fp32 master, 4 s, which is never pinned; fp32 gradients, 4 s, which are pinned if the
 /// configuration says so; and the optimizer's state, which is not. All of them include padding.
+/// With offload_optimizer.ratio below 1 the first sub-groups stay on the device.
 class HostSubGroups {
  public:
   /// Allocates all but the optimizer's state, which comes with the first update.
@@ -25,11 +28,11 @@ class HostSubGroups {
   HostSubGroups(Device& device, const StepConfig& config, const ShardLayout& layout,
                 Tensor parameters);
 
-  /// Where the fp32 gradient of a trained tensor's shard belongs.
-  Tensor gradient(std::size_t tensor) const;
-  Tier tier_of_gradients() const noexcept { return tier_; }
+  /// Takes the gradient of a trained tensor's shard, without padding, to where it is stepped, in
+  /// the order of the current stream.
+  void take(std::size_t tensor, Tensor gradient) const;
 
-  /// One update of a sub-group on the host, whose new values are in `parameters` afterwards.
+  /// One update of a sub-group, whose new values are in `parameters` afterwards.
   /// @param factor      the gradients are multiplied by it first
   /// @param parameters  the sub-group's shards on the device
   void update(std::size_t index, const NextUpdate& next, double factor, Tensor parameters);
@@ -44,15 +47,24 @@ class HostSubGroups {
     Buffer master;
     Buffer gradients;
     OptimizerState optimizer{Tier::pageable};
+    std::unique_ptr<DeviceSubGroup> on_device;  // in the place of all the others
+
+    Tensor all_masters() const {
+      return on_device ? on_device->master() : master.tensor(DType::fp32);
+    }
+    Tensor all_gradients() const {
+      return on_device ? on_device->gradients() : gradients.tensor(DType::fp32);
+    }
   };
 
-  void begin_masters(Tensor parameters);
+  void begin_masters(const StepConfig& config, Tensor parameters);
+  Buffer begin_master(Tensor parameters, Buffer& converted);
   void begin_gradients(bool pins);
   Buffer on_host(MemoryCategory category, std::int64_t count, DType dtype) const {
     return make_buffer(device_, category, count, dtype, Tier::pageable);
   }
-  /// A tensor's shard in a buffer of its sub-group.
-  Tensor part(const Buffer& buffer, std::size_t tensor) const;
+  /// A tensor's shard of what its sub-group has.
+  Tensor part(Tensor of_group, std::size_t tensor) const;
   const Group& group_of(std::size_t tensor) const { return groups_[place_of_[tensor]]; }
   void bring(Tensor master, Tensor parameters) const;
 

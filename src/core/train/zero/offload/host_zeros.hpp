@@ -17,8 +17,13 @@ class HostZeros {
   Buffer make(MemoryCategory category, std::int64_t numel, DType dtype);
   /// The same where the variable was assigned the pinned copy.
   Buffer make_only(MemoryCategory category, std::int64_t numel, DType dtype);
+  /// Assigns them to `variable`, which keeps what it had until the zeros are there.
+  void make_in(Buffer& variable, MemoryCategory category, std::int64_t numel, DType dtype);
 
  private:
+  Buffer zeros(MemoryCategory category, std::int64_t numel, DType dtype);
+  Buffer pinned(const Buffer& original, MemoryCategory category, DType dtype);
+
   Device& device_;
   bool pins_;
   Buffer original_;

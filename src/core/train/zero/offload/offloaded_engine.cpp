@@ -22,7 +22,8 @@ OffloadedEngine::OffloadedEngine(const EngineContext& context)
     : PartitionedEngine(context, Master::elsewhere),
       largest_(largest_trained(parameters())),
       partition_(device(), config(), layouts(), rank(), largest_),
-      gradients_(device(), config(), parameters(), layouts(), rank(), largest_, partition_) {
+      gradients_(device(), config(), layouts(), rank(), {.largest = largest_, .sums = sums()},
+                 partition_) {
   for (std::size_t group = 0; group < layouts().size(); ++group) {
     partition_.initialize_master(group, states().own_partition(group));
   }
@@ -40,11 +41,15 @@ StepResult OffloadedEngine::step() {
   const bool overflow = overflowed();
   gradients_.forget_overflow();
   drop_kept();
-  if (overflow) return finish(true);
+  if (overflow) {
+    if (sums() != nullptr) sums()->drop();
+    return finish(true);
+  }
   const std::optional<double> factor = unscale_factor(squares());
   for (std::size_t group = 0; group < layouts().size(); ++group) {
     partition_.update(group, next_update(groups()[group].weight_decay), factor,
                       states().own_partition(group));
+    if (sums() != nullptr) sums()->drop(group);
   }
   states().gather();
   return finish(false);

@@ -25,7 +25,7 @@ class OffloadedEngine final : public PartitionedEngine {
 
  private:
   void take_owned(GradientBucket::Entry& entry) override { gradients_.take(entry); }
-  void end_micro_step() override { drop_kept(); }
+  void end_micro_step() override {}
   bool overflowed();
   double squares();
   /// The factor that undoes the loss scale and clips; none: DeepSpeed leaves the gradients alone.

@@ -11,7 +11,11 @@ void send_gradient(Device& device, Tensor gradient, Tensor place, Tier tier) {
     device.run(MemoryPass::master_gradient, Cast{gradient, single.tensor(DType::fp32)});
     gradient = single.tensor(DType::fp32);
   }
-  device.transfer({gradient, place, Transfer::device_to_host, TransferPurpose::gradient, tier});
+  if (is_of_host(tier)) {
+    device.transfer({gradient, place, Transfer::device_to_host, TransferPurpose::gradient, tier});
+  } else {
+    device.run(MemoryPass::master_gradient, Copy{gradient, place});
+  }
 }
 
 }  // namespace dstune

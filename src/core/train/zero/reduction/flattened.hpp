@@ -18,6 +18,7 @@ class Flattened {
   Flattened(Device& device, std::vector<Tensor> parts);
 
   Tensor tensor() const { return tensor_; }
+  std::int64_t offset(std::size_t i) const { return offsets_[i]; }  ///< of part i
   /// Copies values back into part i; does nothing for a view.
   void copy_back(std::size_t i) const;
   void copy_back() const;

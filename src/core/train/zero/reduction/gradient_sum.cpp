@@ -48,18 +48,21 @@ class Message {
 
 }  // namespace
 
-void GradientSum::all_reduce(Tensor inout, const GradientScaling& scaling) const {
+void GradientSum::all_reduce(Tensor inout, const GradientScaling& scaling, const Take& take) const {
   const Message message(device, inout, dtype);
   if (scaling.before) device.run(MemoryPass::average, Scale{message.tensor(), *scaling.before});
   device.await(collectives.all_reduce(message.tensor(), ReduceOp::sum, Purpose::gradients));
   if (scaling.after) device.run(MemoryPass::average, Scale{message.tensor(), *scaling.after});
   message.write_back();
+  if (take) take(message.tensor());
 }
 
-void GradientSum::reduce(Tensor inout, int root) const {
+void GradientSum::reduce(Tensor inout, int root, const Take& take) const {
   const Message message(device, inout, dtype);
   device.await(collectives.reduce(message.tensor(), ReduceOp::sum, root, Purpose::gradients));
-  if (collectives.rank() == root) message.write_back();
+  if (collectives.rank() != root) return;
+  message.write_back();
+  if (take) take(message.tensor());
 }
 
 }  // namespace dstune

@@ -1,6 +1,7 @@
 // The sum of gradients over the ranks, in the type of communication and scaled.
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "core/device/collectives.hpp"
@@ -36,9 +37,12 @@ struct GradientSum {
   Collectives& collectives;
   DType dtype;  ///< the type of communication
 
-  void all_reduce(Tensor inout, const GradientScaling& scaling) const;
+  /// Is given the sum as it comes out of the collective: scaled, and in the type of communication.
+  using Take = std::function<void(Tensor sum)>;
+
+  void all_reduce(Tensor inout, const GradientScaling& scaling, const Take& take = {}) const;
   /// Only `root` gets the sum; `inout` is undefined on other ranks afterwards.
-  void reduce(Tensor inout, int root) const;
+  void reduce(Tensor inout, int root, const Take& take = {}) const;
 };
 
 }  // namespace dstune

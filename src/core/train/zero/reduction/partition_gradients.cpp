@@ -11,6 +11,7 @@ PartitionGradients::PartitionGradients(Device& device, DType dtype,
                                        const ModelParameters& parameters,
                                        const FlatLayouts& layouts, int rank, bool contiguous)
     : device_(device),
+      layouts_(layouts),
       dtype_(dtype),
       contiguous_(contiguous),
       offsets_(parameters.tensors.size(), -1),
@@ -45,7 +46,7 @@ void PartitionGradients::take(GradientBucket::Entry& entry) {
   }
 }
 
-void PartitionGradients::accumulate() {
+void PartitionGradients::end_micro_step(bool /*boundary*/) {
   if (!sum_.filled) {
     sum_ = std::exchange(current_, {});
     return;
@@ -97,21 +98,32 @@ void PartitionGradients::add_squares(std::size_t group, Tensor squares) const {
   }
 }
 
-Buffer PartitionGradients::flattened(std::size_t group, std::int64_t numel) const {
-  Buffer flat = make_buffer(device_, MemoryCategory::temporaries, numel, sum_.dtype);
-  const Tensor all = flat.tensor(sum_.dtype);
+Tensor PartitionGradients::flatten(std::size_t group, Tensor all) const {
   std::int64_t filled = 0;
   for (const OwnedRange& range : ranges_[group]) {
     device_.run(MemoryPass::master_gradient,
                 Copy{sum(range), all.slice(range.partition_offset, range.numel)});
     filled = range.partition_offset + range.numel;
   }
-  if (filled < numel)
-    device_.run(MemoryPass::master_gradient, FillZero{all.slice(filled, numel - filled)});
-  if (sum_.dtype == DType::fp32) return flat;
-  Buffer single = make_buffer(device_, MemoryCategory::temporaries, numel, DType::fp32);
-  device_.run(MemoryPass::master_gradient, Cast{all, single.tensor(DType::fp32)});
-  return single;
+  if (filled < all.numel) {
+    device_.run(MemoryPass::master_gradient, FillZero{all.slice(filled, all.numel - filled)});
+  }
+  return all;
+}
+
+Buffer PartitionGradients::flattened(std::size_t group) {
+  const std::int64_t numel = layouts_[group].partition();
+  const DType dtype = sum_.dtype;
+  Buffer flat = make_buffer(device_, MemoryCategory::temporaries, numel, dtype);
+  const Tensor all = flatten(group, flat.tensor(dtype));
+  Buffer single;
+  if (dtype != DType::fp32) {
+    single = make_buffer(device_, MemoryCategory::temporaries, numel, DType::fp32);
+    device_.run(MemoryPass::master_gradient, Cast{all, single.tensor(DType::fp32)});
+  }
+  // One set holds the gradients of all groups.
+  if (group + 1 == ranges_.size()) drop();
+  return dtype == DType::fp32 ? std::move(flat) : std::move(single);
 }
 
 }  // namespace dstune

@@ -40,6 +40,22 @@ TEST(FormatPlanJson, HoldsTheModelTheStagesAndTheExperiments) {
   EXPECT_EQ(smallest.at("ds_config").as_object().at("train_batch_size"), 2);
 }
 
+TEST(FormatPlanTable, SaysOnceWhatARatioComesTo) {
+  auto config = make_tuning_config(400);
+  Experiment experiment;
+  experiment.ranks = 2;
+  experiment.settings.model = config.settings.model;
+  experiment.ds_config =
+      json::object{{"optimizer", {{"type", "AdamW"}}},
+                   {"zero_optimization",
+                    {{"stage", 3}, {"offload_optimizer", {{"device", "cpu"}, {"ratio", 0.5}}}}}};
+  const std::string table = format_plan_table(config, kTwoRanks, {}, {experiment, experiment});
+
+  const std::size_t first = table.find("offload_optimizer.ratio 0.5 leaves 0 of");
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_EQ(table.find("offload_optimizer.ratio", first + 1), std::string::npos);
+}
+
 TEST(FormatPlanTable, CountsWhatIsTrained) {
   auto config = make_tuning_config(400);
   config.settings.model.fine_tuning.trainable = {"*.bias"};

@@ -203,6 +203,22 @@ TEST(OffloadRemark, SaysHowManyThreadsTheUpdateHadAndWhoWouldGiveItFewer) {
               testing::Contains(offload_remark(best)));
 }
 
+TEST(AccumulationRemark, SaysWhatIsSavedWhereTheHostTakesATenthOrMore) {
+  Measured measured;
+  measured.step_time = {2, 2, 2, 0};
+  measured.ledger.add_host_pass(MemoryPass::unscale, 4, 4, 0.3);
+  measured.ledger.add_host_pass(MemoryPass::update, 16, 12, 0.5);
+
+  EXPECT_EQ(accumulation_remark(record(1, measured)),
+            "the host's passes over what is offloaded take 40 % of a step, once in each: with "
+            "twice the accumulation steps, where the training allows the larger batch, a sample "
+            "takes 20 % less");
+
+  measured.step_time = {9, 9, 9, 0};
+  EXPECT_EQ(accumulation_remark(record(1, measured)), "");
+  EXPECT_EQ(accumulation_remark(record(1, Skipped{})), "");
+}
+
 TEST(ThrottleRemark, HasTheNumbersOfTheSlowestClock) {
   const auto throttled = [](double clock, std::string reason) {
     return on_device(DeviceUse{.sm_clock_mhz = clock,

@@ -265,8 +265,15 @@ TEST(ConfigurationsOfOffload, ThatDeepSpeedOrTheStepDoesNotHaveAreSkippedByName)
   EXPECT_EQ(reason(2, kPinned, lamb),
             "not modelled: zero_optimization.offload_optimizer with an optimizer that has no CPU "
             "kernel");
-  EXPECT_EQ(reason(1, kPinned, R"({"data_types": {"grad_accum_dtype": "fp32"}})"),
-            "not modelled: zero_optimization.offload_optimizer with data_types.grad_accum_dtype");
+  const char* fp32_sums = R"({"data_types": {"grad_accum_dtype": "fp32"}})";
+  EXPECT_EQ(reason(1, kPinned, fp32_sums), "runs");
+  EXPECT_EQ(reason(2, R"({"device": "nvme", "nvme_path": "/tmp"})", fp32_sums), "runs");
+  EXPECT_EQ(reason(1, R"({"device": "nvme", "nvme_path": "/tmp"})", fp32_sums),
+            "not modelled: zero_optimization.offload_optimizer with data_types.grad_accum_dtype in "
+            "bf16 and stage 1 and device nvme (an error of DeepSpeed's)");
+  EXPECT_EQ(reason(2, kPinned, R"({"data_types": {"grad_accum_dtype": "fp16"}})"),
+            "not modelled: zero_optimization.offload_optimizer with data_types.grad_accum_dtype "
+            "other than fp32");
   EXPECT_EQ(reason(1, kPinned, R"({"dstune": {"deepspeed_version": "0.18.9"}})"),
             "not modelled: zero_optimization.offload_optimizer before DeepSpeed 0.19.8");
 }
