@@ -144,8 +144,10 @@ class HostTimes {
   static constexpr std::array<Transfer, 2> kBoth{Transfer::device_to_host,
                                                  Transfer::host_to_device};
 
-  /// Whether this rank has not spent such a share of the time yet.
-  bool has_time_left(double share) const { return device_.now() - begin_ < share * how_.time; }
+  /// Whether this rank would not have spent `share` of the time after `more` seconds.
+  bool has_time_left(double share, Seconds more = 0) const {
+    return device_.now() - begin_ + more < share * how_.time;
+  }
   void begin_together() { group_.vote(true); }
 
   /// What `make` makes of `size` bytes of the host's memory, on every rank or on none.
@@ -167,10 +169,12 @@ class HostTimes {
   bool measure_copies(Tier tier, HostRates& rates) {
     Directions points;
     std::unique_ptr<Copies> copies;
+    const Seconds begin = device_.now();
     for (Bytes space = kSizes.back(); !copies && space >= kLeastSpace; space /= 4) {
       copies = copies_of(tier, space);
     }
     if (!copies) return false;
+    const Seconds making = device_.now() - begin;
     for (const Bytes size : kSizes) {
       if (size <= copies->space()) time_together(*copies, size, kBatches, points);
     }
@@ -185,19 +189,23 @@ class HostTimes {
           static_cast<double>(copies->space()) / std::max(copies->time_both_ways(), 1e-12);
     }
     copies.reset();
-    measure_largest(tier, points);
+    measure_largest(tier, making, points);
     for (std::size_t i = 0; i < kBoth.size(); ++i) {
       rates.at(tier, kBoth[i]) = {points[i].alone.fit(), points[i].together.fit()};
     }
     return true;
   }
 
-  void measure_largest(Tier tier, Directions& points) {
+  /// @param making  the seconds after which there was memory for the others, which for this much
+  ///                may take longer than the copies
+  void measure_largest(Tier tier, Seconds making, Directions& points) {
     const bool is_fast = std::ranges::all_of(points, [](const PointsOfKind& kind) {
       return kind.together.bytes.back() == static_cast<double>(kSizes.back()) &&
              kind.together.times.back() < kLongCopy;
     });
-    if (!group_.vote(is_fast && has_time_left(0.5))) return;
+    constexpr double kLarger = static_cast<double>(kLargest) / static_cast<double>(kSizes.back());
+    constexpr double kShare = 0.75;  // of the time; the rest is for passes
+    if (!group_.vote(is_fast && has_time_left(kShare, kLarger * (making + 2 * kLongCopy)))) return;
     const auto copies = copies_of(tier, kLargest);
     if (copies) time_together(*copies, kLargest, 1, points);
   }

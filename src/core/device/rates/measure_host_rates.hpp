@@ -22,8 +22,8 @@ struct HostMeasure {
 
 /// Collective over the group, whose ranks begin each piece together. Times copies of 4 KiB to
 /// 16 MiB, as far as `how.memory` and the memories of device and host have room, the same way by
-/// all ranks at once, where they are fast enough of 256 MiB too, and by one of each node after the
-/// other. Then Adam on the host with 1, 2, 4 ... device.host_threads() threads, by all ranks at
+/// all ranks at once, where they are soon enough done of 256 MiB too, and by one of each node after
+/// the other. Then Adam on the host with 1, 2, 4 ... device.host_threads() threads, by all ranks at
 /// once, on arrays of together four times the last cache or as much as is allowed.
 /// @param device  must have nothing queued
 /// @returns this rank's view; none on all ranks if one has not even room for copies of 1 MiB
