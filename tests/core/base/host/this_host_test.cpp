@@ -19,5 +19,11 @@ TEST(ThisHost, NamesTheSpaceOfProcessNumbers) {
 
 TEST(UsableCores, AreSome) { EXPECT_GE(usable_cores(), 1); }
 
+TEST(LastLevelCache, IsUnknownOrAtLeastAsLargeAsASmallFirstOne) {
+  const Bytes size = last_level_cache();
+
+  EXPECT_TRUE(size == 0 || size >= Bytes{1} << 13U) << size;
+}
+
 }  // namespace
 }  // namespace dstune::this_host_test
