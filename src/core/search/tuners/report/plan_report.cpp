@@ -12,7 +12,7 @@
 #include "core/experiment/step_config.hpp"
 #include "core/report/tables/table.hpp"
 #include "core/search/feasibility/memory_beside_plan.hpp"
-#include "core/search/tuners/report/ratio_remark.hpp"
+#include "core/search/tuners/report/offload_remarks.hpp"
 #include "core/search/tuners/tune.hpp"
 
 namespace dstune {

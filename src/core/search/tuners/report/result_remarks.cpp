@@ -12,7 +12,7 @@
 #include "core/search/tuners/compare/deciding_measurement.hpp"
 #include "core/search/tuners/compare/profile_ties.hpp"
 #include "core/search/tuners/compare/tie_rule.hpp"
-#include "core/search/tuners/report/ratio_remark.hpp"
+#include "core/search/tuners/report/offload_remarks.hpp"
 
 namespace dstune {
 namespace {
@@ -238,6 +238,7 @@ std::vector<std::string> result_remarks(const std::vector<Record>& records, Metr
   if (best) remarks.push_back(offload_remark(*best, host));
   if (best) remarks.push_back(accumulation_remark(*best));
   if (best) remarks.push_back(ratio_remark(best->experiment));
+  if (best) remarks.push_back(sums_remark(*best));
   remarks.push_back(arithmetic_remark(records));
   remarks.push_back(cores_remark(records));
   remarks.push_back(slow_steps_remark(records));

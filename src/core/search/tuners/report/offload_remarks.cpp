@@ -1,10 +1,11 @@
-#include "core/search/tuners/report/ratio_remark.hpp"
+#include "core/search/tuners/report/offload_remarks.hpp"
 
 #include <cstddef>
 #include <cstdint>
 
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
+#include "core/base/units.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/train/families/families.hpp"
 #include "core/train/zero/layout/parameter_groups.hpp"
@@ -28,6 +29,26 @@ std::string ratio_remark(const Experiment& experiment) {
   return concat(remark, ", since DeepSpeed rounds down; a smaller sub_group_size (",
                 step.sub_group_size, " now, of ", layout.numel(),
                 " parameters that a rank steps) gets nearer to it");
+}
+
+std::string sums_remark(const Record& best) {
+  const Measured* measured = measured_of(best);
+  if (measured == nullptr || make_step_config(best.experiment).dtype != DType::bf16) return "";
+  Bytes bytes = 0;
+  for (const TransferLine& line : measured->ledger.transfers()) {
+    if (line.purpose == TransferPurpose::gradient_sum) bytes += line.bytes;
+  }
+  if (bytes == 0) return "";
+  const std::int64_t parameters =
+      make_model_parameters(best.experiment.settings.model).trainable_total();
+  const Bytes sums = 4 * static_cast<Bytes>(parameters) / static_cast<Bytes>(best.experiment.ranks);
+  return concat(format_bytes(bytes),
+                " of a step's copies are sums of its micro-steps; with data_types.grad_accum_dtype "
+                "\"fp32\" they stay on the device, where they take ",
+                format_bytes(sums),
+                ", and the host does not wait for them: worth a trial, with "
+                "bf16.check_grad_overflow false, since DeepSpeed 0.19.8 otherwise skips all steps "
+                "after one with inf or NaN");
 }
 
 }  // namespace dstune

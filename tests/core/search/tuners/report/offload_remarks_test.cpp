@@ -1,14 +1,15 @@
-#include "core/search/tuners/report/ratio_remark.hpp"
+#include "core/search/tuners/report/offload_remarks.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/train/families/families.hpp"
+#include "core/train/run_experiment.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
-namespace dstune::ratio_remark_test {
+namespace dstune::offload_remarks_test {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 std::string remark_of(const json::object& offload, std::int64_t sub_group_size = 200) {
@@ -35,5 +36,25 @@ TEST(RatioRemark, NamesTheWayOutWhereItIsRounded) {
               HasSubstr("leaves 1 of a rank's 3 sub-groups on the device, since DeepSpeed rounds"));
 }
 
+Record best_of(DType dtype, std::int64_t accumulation) {
+  test::TinyExperiment tiny{2, 2, 1, accumulation, dtype, false};
+  tiny.zero["offload_optimizer"] = {{"device", "cpu"}};
+  Record best;
+  best.experiment = tiny.make();
+  best.experiment.settings.host_memory_limit = kNoLimit;
+  best.outcome = dry_run(best.experiment, 0).outcome;
+  return best;
+}
+
+// Of 910 parameters on two ranks, in each of three micro-steps down, and in two of them up.
+TEST(SumsRemark, SaysHowMuchFp32SumsWouldSaveAndWhatTheyTake) {
+  EXPECT_THAT(sums_remark(best_of(DType::bf16, 3)),
+              AllOf(HasSubstr("of a step's copies are sums of its micro-steps"),
+                    HasSubstr("where they take 1.78 KiB"), HasSubstr("check_grad_overflow false")));
+  EXPECT_EQ(sums_remark(best_of(DType::bf16, 1)), "");
+  EXPECT_EQ(sums_remark(best_of(DType::fp16, 3)), "");
+  EXPECT_EQ(sums_remark(best_of(DType::fp32, 3)), "");
+}
+
 }  // namespace
-}  // namespace dstune::ratio_remark_test
+}  // namespace dstune::offload_remarks_test

@@ -1,9 +1,10 @@
-// What an offload_optimizer.ratio below 1 comes to.
+// What an offloaded optimizer might do better.
 #pragma once
 
 #include <string>
 
 #include "core/experiment/experiment.hpp"
+#include "core/report/journal/journal.hpp"
 
 namespace dstune {
 
@@ -12,5 +13,10 @@ namespace dstune {
 /// DeepSpeed rounds down; a smaller sub_group_size (200 now, of 910 parameters that a rank steps)
 /// gets nearer to it". "" without such a ratio.
 std::string ratio_remark(const Experiment& experiment);
+
+/// How much of a step's copies are sums of its micro-steps, which sums in fp32 would leave on the
+/// device, and what those take there; "" where there are none, and in fp16, where DeepSpeed's fault
+/// with such sums (space/known_faults.hpp) meets every training.
+std::string sums_remark(const Record& best);
 
 }  // namespace dstune
