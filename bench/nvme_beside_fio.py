@@ -18,6 +18,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 DIRECTIONS = ("read", "write")
 
@@ -76,7 +77,10 @@ def measured(options, point, direction):
         turns = []
         for turn in range(options.turns):
             sides = (ours, theirs) if turn % 2 == 0 else (theirs, ours)
-            rates = {side: side.rate(direction) for side in sides}
+            rates = {}
+            for side in sides:
+                time.sleep(options.pause)  # a drive that is rationed, or has a cache, is as rested for both
+                rates[side] = side.rate(direction)
             turns.append((rates[ours], rates[theirs]))
         ours.close()
     return [statistics.median(side) for side in zip(*turns)]
@@ -98,6 +102,7 @@ def parse(arguments):
     parser.add_argument("--mib", type=int, default=512)
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--pause", type=float, default=1.0, help="seconds before each pass; fio takes some to start")
     parser.add_argument("--least", type=float, default=0.0)
     return parser.parse_args(arguments)
 
