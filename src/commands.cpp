@@ -17,6 +17,7 @@
 #include "core/report/files/own_files.hpp"
 #include "core/report/files/status_file.hpp"
 #include "core/report/formats/document.hpp"
+#include "core/report/tables/aio_sweep_table.hpp"
 #include "core/search/predict/foretold.hpp"
 #include "core/search/tuners/report/check.hpp"
 #include "core/search/tuners/report/explanation.hpp"
@@ -24,6 +25,7 @@
 #include "core/search/tuners/report/plan.hpp"
 #include "core/search/tuners/report/plan_report.hpp"
 #include "kernels/backends.hpp"
+#include "kernels/host/nvme/drive_sweep.hpp"
 #include "mpi/base/library.hpp"
 
 namespace dstune {
@@ -107,6 +109,21 @@ void print_status(const CommandLine& options) {
   print(format_as(options.format, document));
 }
 
+int print_nvme_sweep(const CommandLine& options) {
+  const auto swept =
+      host::sweep_drive({.directory = *options.nvme_sweep, .budget = options.nvme_budget});
+  const AioSweepReport& report = swept.report;
+  for (const auto& note : report.notes) log_line(note);
+  if (swept.fault) {
+    log_error(concat(host::to_text(*swept.fault), " (after ", format_bytes(report.written),
+                     " were written)"));
+    return exit_drive_failed;
+  }
+  print(format_as(options.format, {[&] { return format_aio_sweep(report); },
+                                   [&] { return to_json_text(to_json(report), 2) + "\n"; }}));
+  return exit_found;
+}
+
 }  // namespace
 
 int run_command(const CommandLine& options) {
@@ -118,6 +135,8 @@ int run_command(const CommandLine& options) {
     print_backends();
   } else if (options.action == CommandLine::Action::status) {
     print_status(options);
+  } else if (options.action == CommandLine::Action::nvme_sweep) {
+    return print_nvme_sweep(options);
   } else if (options.explain) {
     print_explanation(options);
   } else if (options.action == CommandLine::Action::check) {

@@ -1,5 +1,5 @@
-// The actions that need no mpirun: --help, --version, --list-backends, --check, --plan, --explain
-// and --status.
+// The actions that need no mpirun: --help, --version, --list-backends, --check, --plan, --explain,
+// --status and --nvme-sweep.
 #pragma once
 
 #include "core/config/command_line/command_line.hpp"
@@ -12,9 +12,11 @@ namespace dstune {
 /// --explain: the account of an experiment, which is computed without running with --plan, and else
 /// comes from results_dir's journal with the differences from the best. --status: one line
 /// ("running: ...", "dead: ...", "finished: ..."), or the run's status.json with "life" and
-/// "heartbeat_age_s" added; it changes nothing.
+/// "heartbeat_age_s" added; it changes nothing. --nvme-sweep: what the drive of a directory can do,
+/// to which it writes.
 ///
-/// @returns the exit code: 0, or 3 if a plan's or a check's configuration does not fit in memory
+/// @returns the exit code: 0, 3 if a plan's or a check's configuration does not fit in memory, or 5
+///          if a drive failed
 /// @throws ConfigError  with every fault of the input; or if there is no such experiment or no run
 int run_command(const CommandLine& options);
 

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <cstddef>
 #include <stdexcept>
 #include <utility>
+
+#include "kernels/host/blocked_signals.hpp"
 
 namespace dstune::host {
 namespace {
@@ -28,22 +29,6 @@ bool spin_until(IsDone is_done) {
   } while (Clock::now() < end);
   return is_done();
 }
-
-/// Signals are for the thread that was there before; new threads inherit this mask.
-class BlockedSignals {
- public:
-  BlockedSignals() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  BlockedSignals(const BlockedSignals&) = delete;
-  BlockedSignals& operator=(const BlockedSignals&) = delete;
-  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_{};
-};
 
 }  // namespace
 

@@ -112,6 +112,9 @@ void read_options(Reader& reader, CommandLine& options) {
   if (reader.has("plan")) options.action = CommandLine::Action::plan;
   options.status_dir = reader.text("status");
   if (options.status_dir) options.action = CommandLine::Action::status;
+  options.nvme_sweep = reader.text("nvme-sweep");
+  if (options.nvme_sweep) options.action = CommandLine::Action::nvme_sweep;
+  options.nvme_budget = reader.size("nvme-budget").value_or(kDefaultNvmeBudget);
 }
 
 void check_combinations(const Reader& reader, const CommandLine& options, Problems& problems) {
@@ -143,6 +146,31 @@ void check_combinations(const Reader& reader, const CommandLine& options, Proble
     problems.add("--world-size", "is only for --plan and --check; mpirun sets it otherwise");
   if (has_file)
     problems.add("--hostfile", "is only for --plan and --check; give mpirun its -hostfile before");
+}
+
+// It writes to a drive, so that nothing else may have been meant.
+void check_nvme_sweep(const Reader& reader, const Given& given, const CommandLine& options,
+                      Problems& problems) {
+  if (!reader.has("nvme-sweep")) {
+    if (reader.has("nvme-budget")) {
+      problems.add("--nvme-budget", "is only for --nvme-sweep DIR");
+    }
+    return;
+  }
+  if (options.nvme_budget < kLeastNvmeBudget) {
+    problems.add("--nvme-budget",
+                 concat("is ", format_bytes(options.nvme_budget), "; accepted: at least ",
+                        format_bytes(kLeastNvmeBudget), ", such as 4GiB"));
+  }
+  for (const char* other : {"plan", "check", "explain", "status", "run", "resume", "overwrite"}) {
+    if (reader.has(other)) {
+      problems.add("--nvme-sweep", concat("excludes --", other, "; accepted: one of them"));
+    }
+  }
+  if (!given.positional.empty()) {
+    problems.add(in_quotes(given.positional.front()),
+                 "is one word too many: --nvme-sweep DIR needs no CONFIG.json");
+  }
 }
 
 void read_positional(const Given& given, CommandLine& options, Problems& problems) {
@@ -193,7 +221,9 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
   if (options.run && (!given.has_separator || are_assignments(given.training_command))) {
     problems.add("--run", "has nothing to start; the training command stands after --");
   }
-  if (options.action != CommandLine::Action::status) read_positional(given, options, problems);
+  check_nvme_sweep(reader, given, options, problems);
+  const bool needs_file = !options.status_dir && !reader.has("nvme-sweep");
+  if (needs_file) read_positional(given, options, problems);
   check_combinations(reader, options, problems);
   problems.throw_if_any();
   options.training_command = std::move(given.training_command);

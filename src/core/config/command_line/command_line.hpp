@@ -11,8 +11,22 @@
 
 namespace dstune {
 
+/// What --nvme-sweep may write where nothing else is said, and the least with which it measures.
+inline constexpr Bytes kDefaultNvmeBudget = Bytes{4} << 30U;
+inline constexpr Bytes kLeastNvmeBudget = Bytes{256} << 20U;
+
 struct CommandLine {
-  enum class Action { tune, plan, check, explain, status, list_backends, help, version };
+  enum class Action {
+    tune,
+    plan,
+    check,
+    explain,
+    status,
+    list_backends,
+    nvme_sweep,
+    help,
+    version
+  };
 
   Action action = Action::tune;
   std::string config_path;
@@ -40,6 +54,9 @@ struct CommandLine {
   std::optional<std::string> explain;  ///< --explain: an experiment of results_dir, or of --plan
 
   std::optional<std::string> status_dir;  ///< --status: the results_dir that is asked about
+
+  std::optional<std::string> nvme_sweep;   ///< --nvme-sweep: the directory to measure
+  Bytes nvme_budget = kDefaultNvmeBudget;  ///< --nvme-budget: the most that it writes
 
   std::vector<std::string> training_command;  ///< after "--"
   bool run = false;                           ///< --run: start it with the optimum

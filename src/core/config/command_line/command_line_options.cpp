@@ -86,7 +86,12 @@ po::options_description other_options() {
   group.add_options()  //
       ("status", value("DIR"),
        "say whether the run in this results directory is running, dead or finished, and exit")  //
-      ("verbose,v", "also log what each worker does")                                           //
+      ("nvme-sweep", value("DIR"),
+       "measure the drive of this directory with the requests of DeepSpeed's NVMe offload, print "
+       "the best \"aio\" section, and exit; the only option that writes there, and what it writes "
+       "is gone with it")                                                              //
+      ("nvme-budget", value("SIZE"), "the most that it writes there (default: 4GiB)")  //
+      ("verbose,v", "also log what each worker does")                                  //
       ("list-backends",
        "print which hardware and libraries were found, and for each backend whether it can be used "
        "here, and exit")                         //
@@ -117,7 +122,8 @@ std::string help_text() {
           "                                         [-- training command]\n"
           "       dstune-mpi --plan (--world-size N | --hostfile FILE) CONFIG.json\n"
           "       dstune-mpi --check [--world-size N | --hostfile FILE] CONFIG.json\n"
-          "       dstune-mpi --explain NAME CONFIG.json\n\n"
+          "       dstune-mpi --explain NAME CONFIG.json\n"
+          "       dstune-mpi --nvme-sweep DIR [--nvme-budget SIZE]\n\n"
           "       Rank 0 tunes and writes the results; every other rank is one worker.\n"
           "       CONFIG.json is a DeepSpeed configuration with a \"dstune\" section; \"-\" is\n"
           "       standard input. cmd_optimal.txt gets the training command with the\n"
@@ -127,7 +133,7 @@ std::string help_text() {
           "  mpirun -n 3 dstune-mpi --memory-limit 4GiB examples/gpt2.json\n"
           "  dstune-mpi --plan --world-size 8 --model gpt2-xl examples/gpt2.json\n\n"
           "Exit codes: 0 found, 1 internal error, 2 wrong input, 3 nothing fits in memory,\n"
-          "            4 interrupted: --resume goes on\n";
+          "            4 interrupted: --resume goes on, 5 --nvme-sweep: the drive failed\n";
   return without_trailing_blanks(text.str());
 }
 

@@ -128,6 +128,29 @@ TEST(ParseCommandLine, StatusNeedsNoConfiguration) {
   EXPECT_EQ(options.status_dir, "results");
 }
 
+TEST(ParseCommandLine, ASweepOfADriveNeedsADirectoryAndNoConfiguration) {
+  const auto options = parse_command_line({"--nvme-sweep", "/ssd"});
+  const auto small = parse_command_line({"--nvme-sweep=/ssd", "--nvme-budget", "1GiB"});
+
+  EXPECT_EQ(options.action, Action::nvme_sweep);
+  EXPECT_EQ(options.nvme_sweep, "/ssd");
+  EXPECT_EQ(options.nvme_budget, Bytes{4} << 30U);
+  EXPECT_EQ(small.nvme_budget, Bytes{1} << 30U);
+  EXPECT_THAT(faults_of_line({"--nvme-sweep"}),
+              testing::Contains("--nvme-sweep  needs a value: DIR"));
+}
+
+TEST(ParseCommandLine, NothingElseIsAskedWhereADriveIsSwept) {
+  EXPECT_EQ(faults_of_line({"--nvme-sweep", "/ssd", "c.json"}),
+            Faults{"\"c.json\"  is one word too many: --nvme-sweep DIR needs no CONFIG.json"});
+  EXPECT_EQ(faults_of_line({"--nvme-sweep", "/ssd", "--status", "results"}),
+            Faults{"--nvme-sweep  excludes --status; accepted: one of them"});
+  EXPECT_EQ(faults_of_line({"--nvme-sweep", "/ssd", "--nvme-budget", "4"}),
+            Faults{"--nvme-budget  is 4 B; accepted: at least 256.00 MiB, such as 4GiB"});
+  EXPECT_EQ(faults_of_line({"c.json", "--nvme-budget", "4GiB"}),
+            Faults{"--nvme-budget  is only for --nvme-sweep DIR"});
+}
+
 TEST(ParseCommandLine, ForceResumeResumes) {
   EXPECT_TRUE(parse_command_line({"c.json", "--force-resume"}).resume);
 }
@@ -244,6 +267,8 @@ TEST(HelpText, NamesEveryOptionTheExitCodesAndTheSynopsis) {
         "--run",
         "--emit",
         "--list-backends",
+        "--nvme-sweep",
+        "--nvme-budget",
         "--verbose",
         "--version",
         "--help",
