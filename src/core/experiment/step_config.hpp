@@ -115,6 +115,12 @@ struct StepConfig {
   /// same in stages 1 and 2).
   bool offload_optimizer = false;
   bool pin_offloaded_optimizer = true;  ///< what can be pinned of it is
+  /// Stage 3: the shards of parameters are in the host's memory ("cpu"). Other stages ignore it.
+  bool offload_parameters = false;
+  /// The shards are pinned already as they are made; those of trained parameters are in any case
+  /// where they stay.
+  bool pin_offloaded_parameters = true;
+  bool offloads() const { return offload_optimizer || offload_parameters; }
 
   /// The release that the JSON is for. It decides `behaviour`, whatever else the JSON says.
   DeepSpeedVersion version = kNewestDeepSpeed;

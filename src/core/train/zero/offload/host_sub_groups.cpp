@@ -7,16 +7,12 @@
 #include "core/train/zero/offload/host_zeros.hpp"
 
 namespace dstune {
-namespace {
-
-Tensor of_group(const SubGroup& group, Tensor all) { return all.slice(group.offset, group.numel); }
-
-}  // namespace
 
 HostSubGroups::HostSubGroups(Device& device, const StepConfig& config, const ShardLayout& layout,
-                             Tensor parameters)
+                             const ParameterShards& shards)
     : device_(device),
       layout_(layout),
+      shards_(shards),
       dtype_(config.dtype),
       tier_(config.pin_offloaded_optimizer ? Tier::pinned : Tier::pageable),
       groups_(layout.sub_groups().size()),
@@ -24,27 +20,24 @@ HostSubGroups::HostSubGroups(Device& device, const StepConfig& config, const Sha
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     for (const std::size_t tensor : layout.sub_groups()[i].tensors) place_of_[tensor] = i;
   }
-  begin_masters(parameters);
+  begin_masters();
   begin_gradients(config.pin_offloaded_optimizer);
 }
 
-// DeepSpeed clones what it has converted, and a variable keeps that until the next one is there.
-void HostSubGroups::begin_masters(Tensor parameters) {
+// DeepSpeed clones what to() gives it, and a variable keeps that until the next one is there: what
+// it has converted, or nothing new where the values are on the host in fp32.
+void HostSubGroups::begin_masters() {
   Buffer converted;
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     const SubGroup& group = layout_.sub_groups()[i];
-    Buffer next = on_host(MemoryCategory::optimizer, group.numel, DType::fp32);
-    const Tensor values = next.tensor(DType::fp32);
-    Buffer arrived;
-    Tensor target = values;
-    if (dtype_ != DType::fp32) {
-      arrived = on_host(MemoryCategory::temporaries, group.numel, dtype_);
-      target = arrived.tensor(dtype_);
+    const PlacedTensor parameters = shards_.of(group);
+    Buffer next;
+    Tensor values = parameters.tensor;
+    if (!is_of_host(parameters.tier) || dtype_ != DType::fp32) {
+      next = on_host(MemoryCategory::optimizer, group.numel, DType::fp32);
+      values = next.tensor(DType::fp32);
+      copy_weights(device_, parameters, {values, Tier::pageable});
     }
-    device_.transfer({of_group(group, parameters), target, Transfer::device_to_host,
-                      TransferPurpose::update, Tier::pageable, true});
-    if (arrived) device_.run_on_host(Cast{target, values});
-    arrived.reset();
     converted = std::move(next);
     groups_[i].master = on_host(MemoryCategory::optimizer, group.numel, DType::fp32);
     device_.run_on_host(Copy{values, groups_[i].master.tensor(DType::fp32)});
@@ -74,26 +67,13 @@ Tensor HostSubGroups::gradient(std::size_t tensor) const {
   return part(group_of(tensor).gradients, tensor);
 }
 
-void HostSubGroups::update(std::size_t index, const NextUpdate& next, double factor,
-                           Tensor parameters) {
+void HostSubGroups::update(std::size_t index, const NextUpdate& next, double factor) {
   Group& group = groups_[index];
   const Tensor gradients = group.gradients.tensor(DType::fp32);
   const Tensor master = group.master.tensor(DType::fp32);
   device_.run_on_host(MemoryPass::unscale, Scale{gradients, factor});
   group.optimizer.update(device_, next, gradients, master);
-  bring(master, parameters);
-}
-
-// PyTorch converts on the host, into a temporary tensor there.
-void HostSubGroups::bring(Tensor master, Tensor parameters) const {
-  Buffer converted;
-  if (dtype_ != DType::fp32) {
-    converted = on_host(MemoryCategory::temporaries, master.numel, dtype_);
-    device_.run_on_host(MemoryPass::master_cast, Cast{master, converted.tensor(dtype_)});
-    master = converted.tensor(dtype_);
-  }
-  device_.transfer({master, parameters, Transfer::host_to_device, TransferPurpose::update,
-                    Tier::pageable, true});
+  copy_weights(device_, {master, Tier::pageable}, shards_.of(layout_.sub_groups()[index]));
 }
 
 void HostSubGroups::read_master(std::size_t tensor, Tensor own) const {

@@ -8,6 +8,7 @@
 
 #include "core/device/device.hpp"
 #include "core/experiment/step_config.hpp"
+#include "core/train/zero/gather/parameter_shards.hpp"
 #include "core/train/zero/layout/shard_layout.hpp"
 #include "core/train/zero/optimizer_state.hpp"
 
@@ -19,20 +20,18 @@ namespace dstune {
 class HostSubGroups {
  public:
   /// Allocates all but the optimizer's state, which comes with the first update.
-  /// @param layout      must outlive this
-  /// @param parameters  the shards of what is trained, on the device and in the model dtype: the
-  ///        first values
+  /// @param layout  must outlive this
+  /// @param shards  of the parameters, with their first values; they must outlive this
   HostSubGroups(Device& device, const StepConfig& config, const ShardLayout& layout,
-                Tensor parameters);
+                const ParameterShards& shards);
 
   /// Where the fp32 gradient of a trained tensor's shard belongs.
   Tensor gradient(std::size_t tensor) const;
   Tier tier_of_gradients() const noexcept { return tier_; }
 
-  /// One update of a sub-group on the host, whose new values are in `parameters` afterwards.
-  /// @param factor      the gradients are multiplied by it first
-  /// @param parameters  the sub-group's shards on the device
-  void update(std::size_t index, const NextUpdate& next, double factor, Tensor parameters);
+  /// One update of a sub-group on the host, whose new values its shards have afterwards.
+  /// @param factor  the gradients are multiplied by it first
+  void update(std::size_t index, const NextUpdate& next, double factor);
 
   /// Copies the first master values of a shard to `own`, which is fp32 and on the device; or the
   /// other way. No part of a step.
@@ -46,7 +45,7 @@ class HostSubGroups {
     OptimizerState optimizer{Tier::pageable};
   };
 
-  void begin_masters(Tensor parameters);
+  void begin_masters();
   void begin_gradients(bool pins);
   Buffer on_host(MemoryCategory category, std::int64_t count, DType dtype) const {
     return make_buffer(device_, category, count, dtype, Tier::pageable);
@@ -54,10 +53,10 @@ class HostSubGroups {
   /// A tensor's shard in a buffer of its sub-group.
   Tensor part(const Buffer& buffer, std::size_t tensor) const;
   const Group& group_of(std::size_t tensor) const { return groups_[place_of_[tensor]]; }
-  void bring(Tensor master, Tensor parameters) const;
 
   Device& device_;
   const ShardLayout& layout_;
+  const ParameterShards& shards_;
   DType dtype_;
   Tier tier_;
   std::vector<Group> groups_;
