@@ -105,8 +105,8 @@ class Offload(ProgramTest):
         self.assertIn("offload_overflow", explained.stdout)
 
     def parameters(self, pins, **zero):
-        config = self.tiny(zero_optimization={"stage": [3], "offload_param": {"device": ["none", "cpu"],
-                                                                              "pin_memory": pins}, **zero},
+        config = self.tiny(zero_optimization={"stage": [3], "offload_param": {"device": "cpu", "pin_memory": pins},
+                                              **zero},
                            train_micro_batch_size_per_gpu=[4])
         config["dstune"].update(host_memory_limit="1GiB")
         return self.write_config(config)
@@ -121,7 +121,7 @@ class Offload(ProgramTest):
         self.assertNotIn("peak_host_memory_bytes", stage_2)
         of_rank = 4 * plan["num_params"] // 2
         host = stage_3["host_memory_at_peak_bytes"]
-        self.assertLessEqual(abs(host["pinned"] - of_rank), 1000)  # padding
+        self.assertLess(abs(host["pinned"] - of_rank), of_rank / 10)  # padding; the smaller group comes later
         self.assertGreater(host["pageable"], 0)
         self.assertGreaterEqual(stage_3["peak_host_memory_bytes"], host["pinned"] + host["pageable"])
 
@@ -138,19 +138,13 @@ class Offload(ProgramTest):
         self.assertIn("stage 3 does not fit into the host's memory", finished.stdout)
         self.assertNotIn("with pin_memory false", finished.stdout)
 
-    def test_parameters_are_searched_on_the_device_and_on_the_host(self):
+    def test_training_with_parameters_on_the_host(self):
         path = self.parameters(True, stage3_max_live_parameters=20_000)
 
         self.tune_well(3, path, "--memory-limit", "256MiB")
 
         results = outcomes(self.results)
-        self.assertEqual(len(results), 2)
-        offloaded = next(name for name in results if "op_dcpu" in name)
-        on_device = next(name for name in results if "op_dnone" in name)
-        device, host = (results[name]["peak_memory_bytes_by_category"]["parameters"]
-                        for name in (on_device, offloaded))
-        self.assertLess(host, device)
-        self.assertNotIn("peak_host_memory_bytes", results[on_device])
+        (offloaded,) = results
         self.assertGreater(results[offloaded]["peak_host_memory_bytes"]["pinned"], 0)
         copied = {(line["purpose"], line["transfer"]): line
                   for line in results[offloaded]["ledger"]["transfers"]}
