@@ -81,6 +81,9 @@ PLACEMENTS = {
     "stage3_parameters": dict(stage=3, axes={**COMMON, **STAGE_3, **REUSE, "pin_parameters": (True, False)}),
     "stage2_fp32_sums": dict(stage=2, axes={**COMMON, **BELOW_3, "dtype": ("bf16", )}),
     "stage1_fp32_sums": dict(stage=1, axes={**COMMON, **BELOW_3, "dtype": ("bf16", "fp16")}),
+    # The optimizer stays on the device.
+    "stage3_parameters_alone": dict(stage=3, seed=SEED + 6, axes={**{axis: COMMON[axis] for axis in COMMON if axis != "pin_memory"},
+                                                   **STAGE_3, **REUSE, "pin_parameters": (True, False)}),
 }
 # Other optimizers keep other states, in the same places.
 OTHER_OPTIMIZERS = [("stage1", "Lion"), ("stage2", "Adagrad"), ("stage2", "Lion"), ("stage3", "Adagrad"),
@@ -117,7 +120,7 @@ def drawn():
     """All cases in the order of the fixture, each with a name of its own."""
     cases = []
     for place, (name, placement) in enumerate(PLACEMENTS.items()):
-        found = cases_with_all_pairs(placement["axes"], SEED + place)
+        found = cases_with_all_pairs(placement["axes"], placement.get("seed", SEED + place))
         cases += [dict(case, placement=name, optimizer="AdamW", name=f"{name}_{i}") for i, case in enumerate(found)]
     for name, optimizer in OTHER_OPTIMIZERS:
         like = next(case for case in cases if case["placement"] == name and case["accumulation"] == 2)
@@ -129,8 +132,9 @@ def zero_of(case):
     placement = PLACEMENTS[case["placement"]]
     zero = dict(stage=placement["stage"], overlap_comm=case["overlap_comm"],
                 contiguous_gradients=case["contiguous_gradients"],
-                reduce_bucket_size=BUCKETS[case["model"]][case["bucket"]],
-                offload_optimizer=dict(device="cpu", pin_memory=case["pin_memory"]))
+                reduce_bucket_size=BUCKETS[case["model"]][case["bucket"]])
+    if "pin_memory" in case:
+        zero["offload_optimizer"] = dict(device="cpu", pin_memory=case["pin_memory"])
     if "ratio" in case:
         zero["offload_optimizer"]["ratio"] = case["ratio"]
     if "pin_parameters" in case:
@@ -151,9 +155,12 @@ def zero_of(case):
 def config_of(case):
     """What DeepSpeed is given."""
     accumulation = case["accumulation"]
+    optimizer = dict(lr=LEARNING_RATE)
+    if "pin_memory" not in case:
+        optimizer["torch_adam"] = True  # DeepSpeed's own for a GPU needs one
     config = dict(train_micro_batch_size_per_gpu=1, gradient_accumulation_steps=accumulation,
                   train_batch_size=accumulation * case["ranks"],
-                  optimizer=dict(type=case["optimizer"], params=dict(lr=LEARNING_RATE)),
+                  optimizer=dict(type=case["optimizer"], params=optimizer),
                   gradient_clipping=case["gradient_clipping"], zero_optimization=zero_of(case))
     if case["dtype"] != "fp32":
         config[case["dtype"]] = dict(enabled=True)

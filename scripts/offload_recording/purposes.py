@@ -51,6 +51,8 @@ ALLOCATIONS = [
     ("stage3", "_offload_grad_partition_at_boundary", "", "fp32 gradient copy"),
     ("stage3", "_constant_buffered_norm2", "", "norm"),
     ("stage3", "complete_grad_norm_calculation_for_cpu_offload", "", "norm"),
+    ("stage3", "get_grad_norm_direct", "", "norm"),
+    ("stage3", "_prepare_fp32_grad_for_sub_group", "", "fp32 gradients"),
     ("stage3", "has_overflow", "", "overflow"),
     ("stage3", "step", "_global_grad_norm", "norm"),
     ("stage3", "unscale_and_clip_grads", "", "norm"),
@@ -82,6 +84,8 @@ COPIES = [
     ("stage3", "partition_grads", "", "gradient shard"),
     ("stage3", "_offload_grad_partition_at_boundary", "", "gradient"),
     ("stage3", "complete_grad_norm_calculation_for_cpu_offload", "", "norm"),
+    ("stage3", "get_grad_norm_direct", "", "norm"),
+    ("stage3", "_create_fp32_partitions", "", "master"),
     ("stage3", "has_overflow", "", "overflow"),
     ("stage3", "_reassign_or_swap_out_partitioned_parameters", "", "update"),
     ("utils", "mask_nan_or_inf_with_val_inplace", "", "norm"),
@@ -104,6 +108,7 @@ READS = [
     ("stage_1_and_2", "complete_grad_norm_calculation_for_cpu_offload", "param_norm", "tensor norm"),
     ("stage_1_and_2", "complete_grad_norm_calculation_for_cpu_offload", "", "group norm"),
     ("stage3", "complete_grad_norm_calculation_for_cpu_offload", "", "sub-group norm"),
+    ("utils", "is_invalid_grad_norm", "", "global norm"),
     ("stage3", "has_overflow", "", "overflow"),
 ]
 

@@ -145,7 +145,8 @@ class Recorder(TorchDispatchMode):
             inside = args[0].nbytes if name == "isinf" and args[0].device.type == "cpu" else 0
             self._note_peak(inside)
         if between:
-            self.copy(between["to_host"], self._tier(between["on_host"]), between["blocking"], between["bytes"])
+            tier = HOST if between["temporary"] else self._tier(between["on_host"])
+            self.copy(between["to_host"], tier, between["blocking"], between["bytes"])
         self._note_host_pass(name, out, args, bool(between))
         return out
 

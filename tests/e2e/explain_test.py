@@ -77,13 +77,13 @@ class Explain(ProgramTest):
         self.assertEqual(self.listing(), [])
 
     def test_stage_that_cannot_run_says_why(self):
-        config = self.tiny(zero_optimization={"stage": [0, 3], "offload_param": {"device": "cpu"}})
+        config = self.tiny(zero_optimization={"stage": [0, 3], "enable_sanity_checks": True})
 
         finished = self.explain("z3_gas1_tmbspg4", "--plan", "--world-size", 2,
                                 self.write_config(config))
 
         self.assertEqual(finished.returncode, 2)
-        self.assertIn("stage 3 cannot run: not modelled: zero_optimization.offload_param",
+        self.assertIn("stage 3 cannot run: not modelled: zero_optimization.enable_sanity_checks",
                       finished.stderr)
 
     def test_unknown_name_is_wrong_input_and_lists_the_known(self):

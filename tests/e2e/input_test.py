@@ -166,7 +166,7 @@ class WrongInput(ProgramTest):
         self.assert_refused(finished, "/dstune/model/model_type", "gpt2")
 
     def test_check_names_the_stages_that_cannot_run(self):
-        config = self.tiny(zero_optimization={"stage": [2, 3],
+        config = self.tiny(zero_optimization={"stage": [2, 3], "enable_sanity_checks": True,
                                               "offload_param": {"device": "cpu"}})
 
         finished = self.run_command([PROGRAM, "--check", str(self.write_config(config))])
@@ -174,7 +174,7 @@ class WrongInput(ProgramTest):
         self.assertEqual(finished.returncode, 0, finished.stderr)
         self.assertIn("stages 2,", finished.stdout)
         self.assertIn("offload_param has no effect below stage 3", finished.stderr)
-        self.assertIn("stage 3 cannot run: not modelled: zero_optimization.offload_param",
+        self.assertIn("stage 3 cannot run: not modelled: zero_optimization.enable_sanity_checks",
                       finished.stderr)
 
     def test_check_holds_earlier_results_against_nobody(self):
@@ -196,7 +196,7 @@ class WrongInput(ProgramTest):
         self.assertEqual(self.listing(), [])
         self.results.mkdir()
         (self.results / "mine").write_text("", encoding="utf-8")
-        config = self.tiny(zero_optimization={"stage": 3, "offload_param": {"device": "cpu"}})
+        config = self.tiny(zero_optimization={"stage": 3, "enable_sanity_checks": True})
         bad = self.run_command([PROGRAM, "--check", str(self.write_config(config))])
 
         self.assertEqual(good.returncode, 0, good.stderr)
@@ -204,7 +204,7 @@ class WrongInput(ProgramTest):
         self.assertEqual((small.returncode, small.stdout), (3, ""), small.stderr)
         self.assertEqual((bad.returncode, bad.stdout), (2, ""), bad.stderr)
         self.assertEqual(bad.stderr.count("error:"), 1, bad.stderr)
-        self.assertIn("/zero_optimization/offload_param", bad.stderr)
+        self.assertIn("/zero_optimization/enable_sanity_checks", bad.stderr)
         self.assertIn("autotuning_results  holds mine and no results", bad.stderr)
 
     def test_output_that_cannot_be_written(self):

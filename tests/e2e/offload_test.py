@@ -1,4 +1,4 @@
-"""The optimizer in the host's memory: planned, limited, trained on CPU ranks, explained."""
+"""The optimizer and the parameters in the host's memory: planned, limited, trained on CPU ranks, explained."""
 
 import json
 import unittest
@@ -133,6 +133,60 @@ class Offload(ProgramTest):
 
         self.assertFalse([machine for machine in machines if "host" in machine])
         self.assertNotIn("the host's side of offloading", log)
+
+    def parameters(self, pins, **zero):
+        config = self.tiny(zero_optimization={"stage": [3], "offload_param": {"device": "cpu", "pin_memory": pins},
+                                              **zero},
+                           train_micro_batch_size_per_gpu=[4])
+        config["dstune"].update(host_memory_limit="1GiB")
+        return self.write_config(config)
+
+    def test_a_plan_says_how_much_of_which_tier_parameters_take(self):
+        path = self.write_config(self.tiny(zero_optimization={
+            "stage": [2, 3], "offload_param": {"device": "cpu", "pin_memory": False}}))
+
+        plan = self.planned(path)
+
+        stage_2, stage_3 = plan["stages"]
+        self.assertNotIn("peak_host_memory_bytes", stage_2)
+        of_rank = 4 * plan["num_params"] // 2
+        host = stage_3["host_memory_at_peak_bytes"]
+        self.assertLess(abs(host["pinned"] - of_rank), of_rank / 10)  # padding; the smaller group comes later
+        self.assertGreater(host["pageable"], 0)
+        self.assertGreaterEqual(stage_3["peak_host_memory_bytes"], host["pinned"] + host["pageable"])
+
+    def test_no_way_out_is_named_where_parameters_are_pinned_in_any_case(self):
+        config = self.tiny(zero_optimization={"stage": [3], "offload_param": {"device": "cpu"}})
+        config["dstune"]["host_memory_limit"] = "1GiB"
+        host = self.planned(self.write_config(config))["stages"][0]
+        config["dstune"]["host_memory_limit"] = 2 * sum(host["host_memory_at_peak_bytes"].values())
+        self.assertLess(config["dstune"]["host_memory_limit"], 2 * host["peak_host_memory_bytes"])
+
+        finished = self.plan(self.write_config(config))
+
+        self.assertEqual(finished.returncode, 3, finished.stderr)
+        self.assertIn("stage 3 does not fit into the host's memory", finished.stdout)
+        self.assertNotIn("with pin_memory false", finished.stdout)
+
+    def test_training_with_parameters_on_the_host(self):
+        path = self.parameters(True, stage3_max_live_parameters=20_000)
+
+        self.tune_well(3, path, "--memory-limit", "256MiB")
+
+        results = outcomes(self.results)
+        (offloaded,) = results
+        self.assertGreater(results[offloaded]["peak_host_memory_bytes"]["pinned"], 0)
+        copied = {(line["purpose"], line["transfer"]): line
+                  for line in results[offloaded]["ledger"]["transfers"]}
+        self.assertTrue(copied["parameter", "host_to_device"]["blocking"])
+        self.assertEqual(copied["parameter", "host_to_device"]["tier"], "pinned")
+        self.assertIn(("update", "device_to_host"), copied)
+        optimum = read_json(self.results / "ds_config_optimal.json")["zero_optimization"]
+        self.assertEqual(optimum["offload_param"]["pin_memory"], True)
+        explained = self.run_command([PROGRAM, "--explain", offloaded,
+                                      "--results-dir", str(self.results), str(path)])
+        self.assertEqual(explained.returncode, 0, explained.stderr)
+        self.assertRegex(explained.stdout, r"host_to_device +\| +parameter +\| +pinned, the host waits")
 
     def test_the_example_fits_with_offload_alone(self):
         configurations = self.planned(example("offload"))["configurations"]

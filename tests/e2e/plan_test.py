@@ -173,7 +173,7 @@ class Plan(ProgramTest):
 
     def test_a_stage_that_is_not_modelled_has_no_numbers(self):
         config = self.tiny(zero_optimization={"stage": "all",
-                                              "offload_param": {"device": "cpu"}})
+                                              "enable_sanity_checks": True})
 
         finished = self.plan("--world-size", 2, self.write_config(config))
 

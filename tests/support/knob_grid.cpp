@@ -86,6 +86,17 @@ std::vector<const char*> knobs_of(const Split& split) {
     knobs.emplace_back(R"({"offload_optimizer": {"device": "cpu", "pin_memory": false},
                            "overlap_comm": false, "sub_group_size": 1})");
     knobs.emplace_back(R"({"offload_optimizer": {"device": "cpu", "ratio": 0.5}})");
+    knobs.emplace_back(R"({"offload_param": {"device": "cpu"}, "sub_group_size": 200,
+                           "stage3_param_persistence_threshold": 12,
+                           "stage3_prefetch_bucket_size": 500, "stage3_max_reuse_distance": 0})");
+    knobs.emplace_back(R"({"offload_param": {"device": "cpu", "pin_memory": false},
+                           "offload_optimizer": {"device": "cpu"},
+                           "stage3_param_persistence_threshold": 12})");
+    knobs.emplace_back(R"({"offload_param": {"device": "cpu"}, "stage3_allgather_sequential": true,
+                           "stage3_max_live_parameters": 1500, "stage3_max_reuse_distance": 500})");
+    knobs.emplace_back(R"({"offload_param": {"device": "cpu"},
+                           "stage3_use_all_reduce_for_fetch_params": true,
+                           "stage3_param_persistence_threshold": 0})");
   } else {
     knobs.insert(knobs.end(), {R"({"offload_optimizer": {"device": "nvme", "nvme_path": "/tmp",
                                    "pin_memory": false}, "overlap_comm": true})"});

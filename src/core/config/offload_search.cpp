@@ -65,7 +65,9 @@ AxisGroup offload_axes(int stage, const std::vector<OffloadLevel>& levels, bool 
   const std::vector<json::value> pinned(levels.size(), pins);
   AxisGroup group{
       {axis("offload_optimizer/device", optimizer), axis("offload_optimizer/pin_memory", pinned)}};
-  if (stage == 3) group.tied.push_back(axis("offload_param/device", parameters));
+  if (stage < 3) return group;
+  group.tied.push_back(axis("offload_param/device", parameters));
+  group.tied.push_back(axis("offload_param/pin_memory", pinned));
   return group;
 }
 

@@ -121,7 +121,7 @@ json::object spent_by(HostOverhead overhead) {
 std::string Experiment::key() const {
   json::object identity = settings_to_json(settings);
   identity.erase("experiment_timeout_s");
-  if (!ds_config.step().offload_optimizer) identity.erase("host_memory_limit_bytes");
+  if (!ds_config.step().offloads()) identity.erase("host_memory_limit_bytes");
   // The model's name is a label: a preset and a file with the same dimensions are one model. A
   // profile of host overhead is identified by the numbers that a step spends.
   identity["model"].as_object().erase("name");

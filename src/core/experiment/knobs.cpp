@@ -195,6 +195,11 @@ void read_offload(const json::object& section, const Knob& knob, StepConfig& con
   config.offload_optimizer = fields::read_text(section, knob.rule.key, "none") != "none";
 }
 
+void read_parameter_offload(const json::object& section, const Knob& knob, StepConfig& config) {
+  config.offload_parameters =
+      config.stage == 3 && fields::read_text(section, knob.rule.key, "none") != "none";
+}
+
 }  // namespace knobs
 
 std::string pointer_of(const Knob& knob) { return concat(knob.section, '/', knob.rule.key); }

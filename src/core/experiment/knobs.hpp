@@ -31,6 +31,7 @@ void read_leaf_module(const json::object& section, const Knob& knob, StepConfig&
 void read_secondary(const json::object& section, const Knob& knob, StepConfig& config);
 void read_shard(const json::object& section, const Knob& knob, StepConfig& config);
 void read_offload(const json::object& section, const Knob& knob, StepConfig& config);
+void read_parameter_offload(const json::object& section, const Knob& knob, StepConfig& config);
 
 constexpr bool is_never(const StepConfig& /*config*/) { return false; }
 inline bool offloads_optimizer(const StepConfig& config) { return config.offload_optimizer; }
@@ -38,6 +39,8 @@ inline bool offloads_optimizer(const StepConfig& config) { return config.offload
 inline bool divides_sub_groups(const StepConfig& config) {
   return config.stage == 3 && config.offload_optimizer;
 }
+
+inline bool offloads_parameters(const StepConfig& config) { return config.offload_parameters; }
 inline bool has_bf16_optimizer(const StepConfig& config) { return config.uses_bf16_optimizer(); }
 inline bool has_own_gradients(const StepConfig& config) { return !config.uses_bf16_optimizer(); }
 inline bool checks_bf16(const StepConfig& config) {
@@ -256,8 +259,13 @@ inline constexpr Knob kTable[] = {
          &StepConfig::offload_ratio, kAllStages}
         .when(divides_sub_groups),
     not_modelled("/zero_optimization", boolean("cpu_offload_param").or_null(), in_stages(3)),
-    not_modelled("/zero_optimization", object("offload_param").or_null(), in_stages(3)),
-    not_modelled("/zero_optimization/offload_param", boolean("pin_memory"), in_stages(3))
+    of_zero(object("offload_param").or_null(), {}, in_stages(3)),
+    Knob{"/zero_optimization/offload_param", choice("device", "none|cpu|nvme"),
+         &StepConfig::offload_parameters, in_stages(3)}
+        .read_by(read_parameter_offload),
+    Knob{"/zero_optimization/offload_param", boolean("pin_memory"),
+         &StepConfig::pin_offloaded_parameters, in_stages(3)}
+        .when(offloads_parameters)
         .by_release(kPinned),
 };
 

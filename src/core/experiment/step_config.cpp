@@ -133,6 +133,20 @@ void find_unsupported_offload(const json::object& offload, StepConfig& config) {
   find_unsupported_sums(offload, config);
 }
 
+// The same of parameters that live on the host.
+void find_unsupported_parameter_offload(const json::object& zero, StepConfig& config) {
+  const auto add = [&](bool asked_for, std::string_view what) {
+    if (asked_for) config.unsupported.push_back(concat("zero_optimization.offload_param", what));
+  };
+  add(read_text(section(zero, "offload_param"), "device", "none") == "nvme", ".device: nvme");
+  add(config.offload_optimizer && ratio_of(section(zero, "offload_optimizer")) < 1,
+      " with offload_optimizer.ratio below 1");
+  add(config.quantized_weights, " with zero_quantized_weights");
+  add(config.mics_shard_size > 0, " with mics_shard_size");
+  add(config.hpz_partition_size > 1, " with zero_hpz_partition_size");
+  add(config.behaviour.has_other_offload, " before DeepSpeed 0.19.8");
+}
+
 // In stage 0 DeepSpeed reads none of these keys but those that offload the optimizer, and these end
 // it with an error: its CPU optimizer takes no parameters on a device. Below stage 3 it reads none
 // of the keys that offload parameters.
@@ -140,20 +154,15 @@ void find_unsupported_zero(const json::object& zero, StepConfig& config) {
   const auto add = [&](bool asked_for, std::string_view key) {
     if (asked_for) config.unsupported.push_back(concat("zero_optimization.", key));
   };
-  const auto add_offload = [&](std::string_view key, std::string_view old_key) {
-    add(read_text(section(zero, key), "device", "none") != "none", key);
-    add(is_on(zero, old_key), old_key);
-  };
   add(config.stage < 3 && ratio_of(section(zero, "offload_optimizer")) < 1,
       "offload_optimizer.ratio below stage 3 (an error of DeepSpeed's)");
-  if (config.stage == 0) {
-    add_offload("offload_optimizer", "cpu_offload");
-    return;
-  }
   add(is_on(zero, "cpu_offload"), "cpu_offload");
+  add(config.stage == 0 && config.offload_optimizer, "offload_optimizer");
+  if (config.stage == 0) return;
   if (config.offload_optimizer)
     find_unsupported_offload(section(zero, "offload_optimizer"), config);
-  if (config.stage == 3) add_offload("offload_param", "cpu_offload_param");
+  add(config.stage == 3 && is_on(zero, "cpu_offload_param"), "cpu_offload_param");
+  if (config.offload_parameters) find_unsupported_parameter_offload(zero, config);
   add(find(zero, "zenflow") != nullptr, "zenflow");
   bool has_norm = true;
   read(zero, "compute_grad_norm", has_norm);

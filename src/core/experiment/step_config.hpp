@@ -128,6 +128,12 @@ struct StepConfig {
   std::size_t sub_groups_on_device(std::size_t sub_groups) const {
     return static_cast<std::size_t>((1 - offload_ratio) * static_cast<double>(sub_groups));
   }
+  /// Stage 3: the shards of parameters are in the host's memory ("cpu"). Other stages ignore it.
+  bool offload_parameters = false;
+  /// The shards are pinned already as they are made; those of trained parameters are in any case
+  /// where they stay.
+  bool pin_offloaded_parameters = true;
+  bool offloads() const { return offload_optimizer || offload_parameters; }
 
   /// The release that the JSON is for. It decides `behaviour`, whatever else the JSON says.
   DeepSpeedVersion version = kNewestDeepSpeed;

@@ -86,10 +86,12 @@ TEST_F(OffloadSearchTest, ALevelIsTheSettingsThatMakeIt) {
   EXPECT_EQ(in_2.tied[0].pointer, "/zero_optimization/offload_optimizer/device");
   EXPECT_THAT(in_2.tied[0].values, ElementsAre("none", "cpu"));
   EXPECT_THAT(in_2.tied[1].values, ElementsAre(false, false));
-  ASSERT_EQ(in_3.tied.size(), 3U);
+  ASSERT_EQ(in_3.tied.size(), 4U);
   EXPECT_THAT(in_3.tied[0].values, ElementsAre("cpu", "cpu"));
   EXPECT_EQ(in_3.tied[2].pointer, "/zero_optimization/offload_param/device");
   EXPECT_THAT(in_3.tied[2].values, ElementsAre("none", "cpu"));
+  EXPECT_EQ(in_3.tied[3].pointer, "/zero_optimization/offload_param/pin_memory");
+  EXPECT_THAT(in_3.tied[3].values, ElementsAre(true, true));
 }
 
 }  // namespace

@@ -189,6 +189,12 @@ TEST(ExperimentKey, HasTheHostsMemoryOnlyWhereSomethingIsOffloaded) {
   const std::string offloaded = experiment.key();
   experiment.settings.host_memory_limit = 2 << 20;
   EXPECT_NE(experiment.key(), offloaded);
+
+  experiment.ds_config.set("zero_optimization",
+                           {{"stage", 3}, {"offload_param", {{"device", "cpu"}}}});
+  const std::string of_parameters = experiment.key();
+  experiment.settings.host_memory_limit = 1 << 20;
+  EXPECT_NE(experiment.key(), of_parameters);
 }
 
 TEST(ExperimentKey, DiffersForWhateverChangesTheResult) {

@@ -80,11 +80,12 @@ enum class TransferPurpose {
   scalar,          ///< a norm, a flag, a loss
   gradient,        ///< averaged gradients of this rank's partition, in fp32, for the update
   gradient_sum,    ///< sums of gradients over micro-steps, on the way to the host and back
-  update,          ///< updated parameters, on the way back
+  update,          ///< updated parameters, on the way to where they live
   gradient_shard,  ///< stage 3: a rank's averaged gradients and their sums, both ways
+  parameter,       ///< stage 3: shards that live on the host, on the way to a gather
 };
 
-constexpr std::size_t kTransferPurposes = 5;
+constexpr std::size_t kTransferPurposes = 6;
 
 std::string_view name_of(Purpose purpose);
 std::string_view name_of(MemoryPass pass);

@@ -27,7 +27,7 @@ constexpr std::array<std::string_view, kHostSyncs> kHostSyncNames = {
 constexpr std::array<std::string_view, kTransfers> kTransferNames = {
     "host_to_device", "device_to_host", "nvme_read", "nvme_write"};
 constexpr std::array<std::string_view, kTransferPurposes> kTransferPurposeNames = {
-    "scalar", "gradient", "gradient_sum", "update", "gradient_shard"};
+    "scalar", "gradient", "gradient_sum", "update", "gradient_shard", "parameter"};
 constexpr std::array<std::string_view, kStreams> kStreamNames = {"compute", "reduction", "gather",
                                                                  "communication"};
 constexpr std::string_view kWhere = "ledger";

@@ -170,6 +170,14 @@ PeakHostMemory host_memory_of(const TuningConfig& config, int group_size,
   return most;
 }
 
+/// The tensor of offloaded parameters is.
+bool is_pinned_in_any_case(const TuningConfig& config, int group_size, const Point& point) {
+  return make_experiment(config, group_size, point.stage, point.micro_batch,
+                         point.accumulation_steps)
+      .ds_config.step()
+      .offload_parameters;
+}
+
 StagePlan plan_stage(const TuningConfig& config, int group_size, const MemoryPredictor& predictor,
                      int stage) {
   const auto point = search_point(config, group_size, stage, 1);
@@ -187,6 +195,7 @@ StagePlan plan_stage(const TuningConfig& config, int group_size, const MemoryPre
   plan.activation_bytes_per_micro_batch =
       activations_of_one_more(config, group_size, predictor, point, plan.peak);
   plan.peak_host = host_memory_of(config, group_size, predictor, point, measured->peak_host_memory);
+  plan.pins_in_any_case = is_pinned_in_any_case(config, group_size, point);
   plan.fits_on_host =
       config.settings.is_one_memory() || plan.peak_host.held <= config.settings.host_memory_limit;
   if (!plan.fits_on_host) return plan;

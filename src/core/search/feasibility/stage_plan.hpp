@@ -47,6 +47,7 @@ struct StagePlan {
   PeakHostMemory peak_host = {};  ///< of the rank that needs most; nothing: nothing is offloaded
   bool fits_on_host = true;       ///< within settings.host_memory_limit
   std::string advice;             ///< of a stage that does not fit: what would make it, or ""
+  bool pins_in_any_case = false;  ///< something is pinned whatever pin_memory says
   std::string unsupported;  ///< why the stage cannot run at all with the user's settings; or ""
 };
 

@@ -6,6 +6,7 @@
 #include "core/train/zero/gather/make_parameter_coordinator.hpp"
 #include "core/train/zero/layout/initial_parameters.hpp"
 #include "core/train/zero/layout/leaf_modules.hpp"
+#include "core/train/zero/offload/host_parameter_shards.hpp"
 #include "core/train/zero/reduction/gradient_passes.hpp"
 
 namespace dstune {
@@ -41,17 +42,9 @@ ShardedEngine::ShardedEngine(const EngineContext& context, States states)
       coordinator_(make_parameter_coordinator(config(), parameters())),
       gathered_(device(), shard_groups_.shards(), layout_, gather_setup(config(), shard_groups_)),
       leaf_of_(parameters().modules.size()) {
-  const DType dtype = config().dtype;
-  shards_ = make_buffer(device(), MemoryCategory::parameters, layout_.held(), dtype);
-  device().run(FillZero{shards_.tensor(dtype)});
-  for (std::size_t tensor = 0; tensor < tensor_count(); ++tensor) {
-    const std::int64_t count = layout_.filled(tensor, shards().rank());
-    if (count == 0) continue;
-    fill_initial(device(), parameters(), tensor, shards().rank() * layout_.shard(tensor), seed(),
-                 part(shards_, dtype, tensor).slice(0, count));
-  }
+  shards_ = make_shards();
   if (kept_ != nullptr) begin_states();
-  gathered_.use(shards_.tensor(dtype));
+  gathered_.use(*shards_);
   gradients_.quantize_with(quantized_.get());
   for (const std::size_t leaf : find_leaf_modules(config(), parameters())) {
     for (std::size_t inner = leaf; inner < parameters().end_of(leaf); ++inner) {
@@ -60,15 +53,24 @@ ShardedEngine::ShardedEngine(const EngineContext& context, States states)
   }
 }
 
+std::unique_ptr<ParameterShards> ShardedEngine::make_shards() const {
+  const int rank = shards().rank();
+  const auto fill = [&](std::size_t tensor, Tensor own) {
+    fill_initial(device(), parameters(), tensor, rank * layout_.shard(tensor), seed(), own);
+  };
+  if (config().offload_parameters) {
+    return std::make_unique<HostParameterShards>(device(), config(), groups(), layout_, rank, fill);
+  }
+  return std::make_unique<DeviceParameterShards>(device(), layout_, rank, config().dtype, fill);
+}
+
 void ShardedEngine::begin_states() {
   gradients_.bring_to(*kept_);
   states_.resize(layout_.sub_groups().size());
   master_ = make_buffer(device(), MemoryCategory::optimizer, layout_.numel(), DType::fp32);
-  device().run(Cast{parameters_of_rank(), master_.tensor(DType::fp32)});
-}
-
-Tensor ShardedEngine::part(const Buffer& buffer, DType dtype, std::size_t tensor) const {
-  return buffer.tensor(dtype).slice(layout_.offset(tensor), layout_.shard(tensor));
+  for (const SubGroup& group : layout_.sub_groups()) {
+    copy_weights(device(), shards_->of(group), {master_of(group)});
+  }
 }
 
 void ShardedEngine::begin_micro_step(bool boundary) {
@@ -202,10 +204,10 @@ void ShardedEngine::update_sub_group(std::size_t index, Tensor factor) {
     gradients = std::move(single);
   }
   const Tensor gradient = gradients.tensor(DType::fp32);
-  const Tensor master = master_.tensor(DType::fp32).slice(group.offset, group.numel);
+  const Tensor master = master_of(group);
   device().run(MemoryPass::unscale, ScaleBy{gradient, factor});
   states_[index].update(device(), next_update(group.weight_decay), gradient, master);
-  device().run(MemoryPass::master_cast, Cast{master, parameters_of(group)});
+  copy_weights(device(), {master}, shards_->of(group));
 }
 
 std::vector<float> ShardedEngine::read_parameter(std::size_t tensor) {
@@ -216,7 +218,7 @@ std::vector<float> ShardedEngine::read_parameter(std::size_t tensor) {
     if (is_trainable(tensor)) {
       read_master(tensor, own);
     } else {
-      device().run(Cast{part(shards_, config().dtype, tensor).slice(0, count), own});
+      copy_weights(device(), shards_->shard(tensor).slice(0, count), {own});
     }
   });
 }
@@ -226,17 +228,18 @@ void ShardedEngine::write_parameter(std::size_t tensor, std::span<const float> v
   if (count == 0) return;
   const auto own = values.subspan(static_cast<std::size_t>(shards().rank() * layout_.shard(tensor)),
                                   static_cast<std::size_t>(count));
-  device().write(own, part(shards_, config().dtype, tensor).slice(0, count));
+  const Buffer given = temporary(count, DType::fp32);
+  device().write(own, given.tensor(DType::fp32));
+  copy_weights(device(), {given.tensor(DType::fp32)}, shards_->shard(tensor).slice(0, count));
   if (is_trainable(tensor)) write_master(tensor, own);
 }
 
 void ShardedEngine::read_master(std::size_t tensor, Tensor own) {
-  device().run(Copy{part(master_, DType::fp32, tensor).slice(0, own.numel), own});
+  device().run(Copy{master_of(tensor).slice(0, own.numel), own});
 }
 
 void ShardedEngine::write_master(std::size_t tensor, std::span<const float> own) {
-  device().write(
-      own, part(master_, DType::fp32, tensor).slice(0, static_cast<std::int64_t>(own.size())));
+  device().write(own, master_of(tensor).slice(0, static_cast<std::int64_t>(own.size())));
 }
 
 }  // namespace dstune

@@ -11,6 +11,7 @@
 #include "core/train/zero/engine_base.hpp"
 #include "core/train/zero/gather/gathered_parameters.hpp"
 #include "core/train/zero/gather/parameter_coordinator.hpp"
+#include "core/train/zero/gather/parameter_shards.hpp"
 #include "core/train/zero/layout/shard_groups.hpp"
 #include "core/train/zero/layout/shard_layout.hpp"
 #include "core/train/zero/optimizer_state.hpp"
@@ -18,9 +19,10 @@
 
 namespace dstune {
 
-/// DeepSpeed's ZeRO-3 optimizer; parameters are gathered and released module by module. The
-/// sections of docs/deepspeed-step.md about it are "Memory of stage 3", "Gathers of stage 3",
-/// "Reductions of stage 3", "Passes over gradients" and "The update".
+/// DeepSpeed's ZeRO-3 optimizer; parameters are gathered and released module by module, from shards
+/// on the device or, with offload_param, in its host's memory. The sections of
+/// docs/deepspeed-step.md about it are "Memory of stage 3", "Gathers of stage 3", "Reductions of
+/// stage 3", "Passes over gradients" and "The update".
 class ShardedEngine : public EngineBase {
  public:
   explicit ShardedEngine(const EngineContext& context) : ShardedEngine(context, States::here) {}
@@ -57,21 +59,21 @@ class ShardedEngine : public EngineBase {
   const ShardLayout& layout() const { return layout_; }
   /// The collectives of the ranks that share one copy of the model.
   Collectives& shards() const { return shard_groups_.shards(); }
-  /// This rank's shards of what is trained, and those of a sub-group, in the model dtype.
-  Tensor parameters_of_rank() const {
-    return shards_.tensor(config().dtype).slice(0, layout_.numel());
-  }
-  Tensor parameters_of(const SubGroup& group) const {
-    return parameters_of_rank().slice(group.offset, group.numel);
-  }
+  const ParameterShards& parameter_shards() const { return *shards_; }
   /// The stream of the reductions.
   Stream reductions() const { return config().overlap_comm ? Stream::reduction : Stream::compute; }
 
  private:
   void take_gradient(std::size_t tensor, Buffer gradient) final;
-  /// This rank's shard of a tensor, in a buffer that layout_ lays out.
-  Tensor part(const Buffer& buffer, DType dtype, std::size_t tensor) const;
+  std::unique_ptr<ParameterShards> make_shards() const;
   void begin_states();
+  /// The master of this rank's shard of a tensor, and of a sub-group's.
+  Tensor master_of(std::size_t tensor) const {
+    return master_.tensor(DType::fp32).slice(layout_.offset(tensor), layout_.shard(tensor));
+  }
+  Tensor master_of(const SubGroup& group) const {
+    return master_.tensor(DType::fp32).slice(group.offset, group.numel);
+  }
   bool has_hooks(std::size_t module) const;
   void fetch(std::size_t module, ParameterCoordinator::Pass pass);
   void release(std::size_t module, ParameterCoordinator::Pass pass);
@@ -83,7 +85,7 @@ class ShardedEngine : public EngineBase {
 
   ShardGroups shard_groups_;
   ShardLayout layout_;
-  Buffer shards_;  // model dtype
+  std::unique_ptr<ParameterShards> shards_;
   // None of the next three if they are elsewhere.
   std::unique_ptr<DeviceGradientShards> kept_;
   Buffer master_;                       // fp32, of the tensors that are trained

@@ -124,6 +124,20 @@ TEST(OptimalConfig, WritesOutThePinnedMemoryOfWhatIsOffloaded) {
   EXPECT_EQ(zero_of("0.19.5", "none"), (json::value{{"device", "none"}}));
 }
 
+TEST(OptimalConfig, WritesParametersOnTheHostAsTheSectionHasThem) {
+  const json::object offload = {{"device", "cpu"}, {"buffer_count", 5}};
+  const auto zero_of = [&](int stage) {
+    return pinned(stage, "0.19.8",
+                  {{"zero_optimization", {{"stage", stage}, {"offload_param", offload}}}})
+        .at("zero_optimization")
+        .at("offload_param");
+  };
+
+  EXPECT_EQ(zero_of(3),
+            (json::value{{"device", "cpu"}, {"buffer_count", 5}, {"pin_memory", true}}));
+  EXPECT_EQ(zero_of(2), json::value(offload));
+}
+
 struct CommandCase {
   const char* about;
   std::vector<std::string> command;

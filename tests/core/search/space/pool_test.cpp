@@ -100,6 +100,19 @@ TEST(MakePool, SearchesHowMuchOfTheOptimizerIsOffloaded) {
                                        "z3_tmbspg1_oo_dcpu_r0.5_sgs1.0e+06_gas1"));
 }
 
+TEST(MakePool, HasParametersOnTheDeviceAndOnTheHost) {
+  const Pool stage_3 = pool_of(read(R"("train_micro_batch_size_per_gpu": [1], "zero_optimization":
+      {"stage": 3, "offload_param": {"device": ["none", "cpu"], "pin_memory": true}})"));
+  const Pool stage_2 = pool_of(read(R"("train_micro_batch_size_per_gpu": [1], "zero_optimization":
+      {"stage": 2, "offload_param": {"device": ["none", "cpu"], "pin_memory": true}})"));
+
+  ASSERT_EQ(stage_3.candidates.size(), 2U);
+  EXPECT_THAT(names(stage_3), ElementsAre(HasSubstr("op_dnone_"), HasSubstr("op_dcpu_")));
+  EXPECT_EQ(stage_3.candidates[0].dry.peak_host_memory, PeakHostMemory());
+  EXPECT_GT(stage_3.candidates[1].dry.peak_host_memory.at_peak.pinned, 0U);
+  EXPECT_EQ(stage_2.candidates.size(), 1U);
+}
+
 TEST(MakePool, CountsInvalidOnesByTheirRule) {
   const Pool pool =
       pool_of(read(R"("train_micro_batch_size_per_gpu": [1], "prescale_gradients": [true, false],

@@ -53,7 +53,8 @@ std::string host_shortage(const StagePlan& plan, Bytes limit) {
   const std::string text =
       concat("stage ", plan.stage, " does not fit into the host's memory: a rank needs ",
              format_bytes(plan.peak_host.held), " of ", format_bytes(limit));
-  if (as_asked == plan.peak_host.held || as_asked > limit) return concat(text, "\n");
+  const bool may_round_nothing = !plan.pins_in_any_case && as_asked != plan.peak_host.held;
+  if (!may_round_nothing || as_asked > limit) return concat(text, "\n");
   return concat(text, "; with pin_memory false, which rounds nothing up, ", format_bytes(as_asked),
                 " at most, which fits\n");
 }
@@ -162,6 +163,8 @@ json::object stage_to_json(const StagePlan& plan) {
   object["peak_reserved_bytes"] = plan.peak.reserved;
   if (plan.peak_host.held > 0) {
     object["peak_host_memory_bytes"] = plan.peak_host.held;
+    object["host_memory_at_peak_bytes"] = {{"pinned", plan.peak_host.at_peak.pinned},
+                                           {"pageable", plan.peak_host.at_peak.pageable}};
     object["fits_on_host"] = plan.fits_on_host;
   }
   if (!plan.unsupported.empty()) object["unsupported"] = plan.unsupported;

@@ -64,6 +64,20 @@ std::string with_one_thread(int threads, const std::optional<HostRates>& host) {
                                    " times as long, as measured");
 }
 
+std::string parameter_offload_remark(const Record& best) {
+  const bool are_copied = std::ranges::any_of(
+      measured_of(best)->ledger.transfers(),
+      [](const TransferLine& line) { return line.purpose == TransferPurpose::parameter; });
+  if (!are_copied) return "";
+  const BackendTraits traits = traits_of_backend(best.experiment.settings.backend);
+  if (traits.time_is_virtual) {
+    return "the time of the copies of offloaded parameters is by guesses of what copies do";
+  }
+  if (!traits.computes_on_host) return "";
+  return "parameters were copied between device and host within one memory here, so the times of "
+         "these copies are not those of a GPU's";
+}
+
 }  // namespace
 
 std::string arithmetic_remark(const std::vector<Record>& records) {
@@ -103,7 +117,11 @@ std::string stand_in_remark(const Record& best) {
 
 std::string offload_remark(const Record& best, const std::optional<HostRates>& host) {
   const Measured* measured = measured_of(best);
-  if (measured == nullptr || measured->ledger.host_passes().empty()) return "";
+  if (measured == nullptr) return "";
+  const bool is_updated_there =
+      std::ranges::any_of(measured->ledger.host_passes(),
+                          [](const HostPassLine& line) { return line.pass == MemoryPass::update; });
+  if (!is_updated_there) return parameter_offload_remark(best);
   const RunSettings& settings = best.experiment.settings;
   if (traits_of_backend(settings.backend).time_is_virtual) {
     return "the time of the offloaded optimizer is by guesses of what copies and the host's memory "

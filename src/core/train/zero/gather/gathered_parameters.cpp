@@ -31,9 +31,9 @@ std::int64_t GatheredParameters::shard_numel(const Source& source, std::size_t t
   return source.factor * layout_.shard(tensor);
 }
 
-Tensor GatheredParameters::shard(const Source& source, std::size_t tensor) const {
-  if (source.group == setup_.secondary) return secondary_[tensor].tensor(setup_.dtype);
-  return shards_.slice(layout_.offset(tensor), layout_.shard(tensor));
+PlacedTensor GatheredParameters::shard(const Source& source, std::size_t tensor) const {
+  if (source.group == setup_.secondary) return {secondary_[tensor].tensor(setup_.dtype)};
+  return shards_->shard(tensor);
 }
 
 void GatheredParameters::gather(const Tensors& tensors) {
@@ -50,8 +50,7 @@ void GatheredParameters::gather(const Tensors& tensors) {
 
 void GatheredParameters::gather_from(const Source& source, const Tensors& tensors) {
   if (collectives_.size() == 1) {
-    add_group(source, tensors);
-    for (const std::size_t tensor : tensors) full_[tensor] = shard(source, tensor);
+    take_own(tensors);
   } else if (setup_.quantized) {
     gather_quantized(source, tensors);
   } else if (tensors.size() == 1) {
@@ -66,6 +65,18 @@ void GatheredParameters::gather_from(const Source& source, const Tensors& tensor
     gather_by_all_reduce(tensors);
   } else {
     gather_packed(source, tensors);
+  }
+}
+
+void GatheredParameters::take_own(const Tensors& tensors) {
+  add_group(primary(), tensors);
+  for (const std::size_t tensor : tensors) {
+    const PlacedTensor own = shard(primary(), tensor);
+    full_[tensor] = own.tensor;
+    if (!is_of_host(own.tier)) continue;
+    storage_[tensor] = parameters(own.tensor.numel);
+    full_[tensor] = storage_[tensor]->tensor(setup_.dtype);
+    bring_shard(device_, own, full_[tensor], false);
   }
 }
 
@@ -90,12 +101,22 @@ void GatheredParameters::gather_coalesced(const Source& source, const Tensors& t
 }
 
 void GatheredParameters::gather_alone(const Source& source, std::size_t tensor) {
-  const std::int64_t numel = shard_numel(source, tensor) * source.group->size();
-  storage_[tensor] = parameters(numel);
+  const Tensor whole = make_whole(source, tensor);
+  Buffer copy;
+  launch(source, tensor, shard_on_device(device_, shard(source, tensor), copy), whole);
+  copy.used_on(Stream::communication);
+}
+
+Tensor GatheredParameters::make_whole(const Source& source, std::size_t tensor) {
+  storage_[tensor] = parameters(shard_numel(source, tensor) * source.group->size());
   const Tensor whole = storage_[tensor]->tensor(setup_.dtype);
   full_[tensor] = whole.slice(0, layout_.numel(tensor));
-  add_group(source, {tensor}).received =
-      source.group->all_gather(shard(source, tensor), whole, setup_.purpose);
+  return whole;
+}
+
+void GatheredParameters::launch(const Source& source, std::size_t tensor, Tensor own,
+                                Tensor whole) {
+  add_group(source, {tensor}).received = source.group->all_gather(own, whole, setup_.purpose);
 }
 
 void GatheredParameters::gather_packed(const Source& source, const Tensors& tensors) {
@@ -106,11 +127,15 @@ void GatheredParameters::gather_packed(const Source& source, const Tensors& tens
                              group.stride * source.group->size(), setup_.dtype);
   const Tensor whole = group.buffer.tensor(setup_.dtype);
   const Tensor own = whole.slice(source.group->rank() * group.stride, group.stride);
+  std::vector<Buffer> copies(tensors.size());
+  std::vector<Tensor> shards;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    shards.push_back(shard_on_device(device_, shard(source, tensors[i]), copies[i]));
+  }
   std::int64_t offset = 0;
-  for (const std::size_t tensor : tensors) {
-    const std::int64_t numel = shard_numel(source, tensor);
-    device_.run(MemoryPass::gather_pack, Copy{shard(source, tensor), own.slice(offset, numel)});
-    offset += numel;
+  for (const Tensor& shard : shards) {
+    device_.run(MemoryPass::gather_pack, Copy{shard, own.slice(offset, shard.numel)});
+    offset += shard.numel;
   }
   group.received = source.group->all_gather(own, whole, setup_.purpose);
 }
@@ -126,9 +151,14 @@ void GatheredParameters::gather_by_all_reduce(const Tensors& tensors) {
   device_.run(MemoryPass::gather_pack, FillZero{whole});
   std::int64_t begin = 0;
   for (const std::size_t tensor : tensors) {
-    const std::int64_t own = begin + collectives_.rank() * layout_.shard(tensor);
-    device_.run(MemoryPass::gather_pack,
-                Copy{shard(primary(), tensor), whole.slice(own, layout_.shard(tensor))});
+    const PlacedTensor own = shard(primary(), tensor);
+    const Tensor place =
+        whole.slice(begin + collectives_.rank() * own.tensor.numel, own.tensor.numel);
+    if (is_of_host(own.tier)) {
+      bring_shard(device_, own, place, true);
+    } else {
+      device_.run(MemoryPass::gather_pack, Copy{own.tensor, place});
+    }
     storage_[tensor] = buffer;
     full_[tensor] = whole.slice(begin, layout_.numel(tensor));
     begin += layout_.numel(tensor);
@@ -149,7 +179,7 @@ void GatheredParameters::gather_quantized(const Source& source, const Tensors& t
   group.is_packed = tensors.size() > 1;
   std::vector<Tensor> shards;
   for (const std::size_t tensor : tensors) {
-    shards.push_back(shard(source, tensor));
+    shards.push_back(shard(source, tensor).tensor);
     group.stride += shard_numel(source, tensor);
   }
   group.message = quantized(source).launch(shards);
@@ -180,8 +210,9 @@ void GatheredParameters::await(const Tensors& tensors) {
 void GatheredParameters::finish(Group& group) {
   group.arrived = true;
   if (collectives_.size() == 1) {
-    device_.host_sync(HostSync::parameters);
-    return;
+    const bool is_copied = storage_[group.tensors.front()] != nullptr;
+    if (!is_copied) return device_.host_sync(HostSync::parameters);
+    return device_.host_sync(HostSync::parameters, device_.record(setup_.stream));
   }
   const StreamScope scope(device_, setup_.stream);
   device_.await(group.received);
@@ -265,15 +296,33 @@ void GatheredParameters::gather_persistent(const Tensors& tensors) {
   if (collectives_.size() > 1 && tensors.size() == 1) {  // DeepSpeed packs even one tensor
     gather_packed(primary(), tensors);
     await(tensors);
-  } else {
-    setup_.method = GatherMethod::sequential;
+  } else if (collectives_.size() > 1) {
     setup_.stream = Stream::compute;
-    setup_.quantized = false;
-    gather_from(primary(), tensors);
+    gather_after_all_copies(tensors);
+  } else {
+    setup_.stream = Stream::compute;
+    take_own(tensors);
     await(tensors);
-    if (collectives_.size() > 1) device_.host_sync(HostSync::parameters);
   }
   setup_ = usual;
+}
+
+// DeepSpeed has all shards on the device before it gathers any, and keeps them until the end.
+void GatheredParameters::gather_after_all_copies(const Tensors& tensors) {
+  std::vector<Buffer> copies(tensors.size());
+  std::vector<Tensor> shards;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    shards.push_back(shard_on_device(device_, shard(primary(), tensors[i]), copies[i]));
+  }
+  {
+    const PipelinedCalls pipelined(collectives_);
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      launch(primary(), tensors[i], shards[i], make_whole(primary(), tensors[i]));
+      copies[i].used_on(Stream::communication);
+    }
+  }
+  await(tensors);
+  device_.host_sync(HostSync::parameters);
 }
 
 Tensor GatheredParameters::full(std::size_t tensor) const {

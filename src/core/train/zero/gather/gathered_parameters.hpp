@@ -11,6 +11,7 @@
 #include "core/device/collectives.hpp"
 #include "core/device/device.hpp"
 #include "core/device/in_flight_limit.hpp"
+#include "core/train/zero/gather/parameter_shards.hpp"
 #include "core/train/zero/gather/quantized_gather.hpp"
 #include "core/train/zero/layout/shard_layout.hpp"
 
@@ -41,8 +42,13 @@ enum class GatherMethod {
 /// tensors is awaited; its message stays until the last of them has been awaited. The gathers after
 /// the update are never quantised.
 ///
+/// A shard that lives on the host comes to the device on the stream of the gather that needs it,
+/// and the host waits for each: into a temporary tensor of its own, which is freed when the gather
+/// has been launched, or, of an all_reduce, into the message.
+///
 /// With one rank nothing is gathered: a tensor is its own shard, and await() of a gather
-/// synchronises the device.
+/// synchronises the device. One that lives on the host is copied to where it stays, and await()
+/// makes the host wait for the stream of the copies.
 class GatheredParameters {
  public:
   using Tensors = std::vector<std::size_t>;
@@ -59,8 +65,8 @@ class GatheredParameters {
   GatheredParameters(Device& device, Collectives& collectives, const ShardLayout& layout,
                      Setup setup);
 
-  /// @param shards  this rank's shards, laid out by `layout`; they must outlive this object
-  void use(Tensor shards) { shards_ = shards; }
+  /// @param shards  this rank's, of `layout`; they must outlive this object
+  void use(const ParameterShards& shards) { shards_ = &shards; }
 
   /// Starts to gather tensors that are not there; they are in ascending order. Does nothing for an
   /// empty list. Each of them is a HostEvent::gathered_tensor, which has its release too.
@@ -77,7 +83,7 @@ class GatheredParameters {
   /// The elements of a tensor that is gathered and awaited.
   Tensor full(std::size_t tensor) const;
   /// The memory of such a tensor, which whoever holds it keeps after the tensor's release; none
-  /// with one rank.
+  /// where a tensor is its own shard.
   std::shared_ptr<const Buffer> memory_of(std::size_t tensor) const { return storage_[tensor]; }
 
  private:
@@ -103,16 +109,21 @@ class GatheredParameters {
   Source primary() const { return {&collectives_, 1}; }
   Source secondary() const;
   std::int64_t shard_numel(const Source& source, std::size_t tensor) const;
-  Tensor shard(const Source& source, std::size_t tensor) const;
+  PlacedTensor shard(const Source& source, std::size_t tensor) const;
   void gather_from(const Source& source, const Tensors& tensors);
+  void take_own(const Tensors& tensors);
   void keep_secondary(std::size_t tensor);
   Group& add_group(const Source& source, Tensors tensors);
   void leave_group(std::size_t tensor);
   void gather_alone(const Source& source, std::size_t tensor);
+  /// Where a tensor that is gathered alone is received.
+  Tensor make_whole(const Source& source, std::size_t tensor);
+  void launch(const Source& source, std::size_t tensor, Tensor own, Tensor whole);
   void gather_packed(const Source& source, const Tensors& tensors);
   void gather_by_all_reduce(const Tensors& tensors);
   void gather_quantized(const Source& source, const Tensors& tensors);
   void gather_coalesced(const Source& source, const Tensors& tensors);
+  void gather_after_all_copies(const Tensors& tensors);
   std::shared_ptr<Buffer> parameters(std::int64_t numel) const;
   void finish(Group& group);
   void dequantize(Group& group);
@@ -125,7 +136,7 @@ class GatheredParameters {
   Collectives& collectives_;
   const ShardLayout& layout_;
   Setup setup_;
-  Tensor shards_;
+  const ParameterShards* shards_ = nullptr;
   std::list<Group> groups_;
   std::vector<std::list<Group>::iterator> group_of_;  // by tensor; end(): none
   std::vector<bool> awaits_;  // by tensor: it is gathered and not yet awaited

@@ -8,16 +8,12 @@
 #include "core/train/zero/offload/send_gradient.hpp"
 
 namespace dstune {
-namespace {
-
-Tensor of_group(const SubGroup& group, Tensor all) { return all.slice(group.offset, group.numel); }
-
-}  // namespace
 
 HostSubGroups::HostSubGroups(Device& device, const StepConfig& config, const ShardLayout& layout,
-                             Tensor parameters)
+                             const ParameterShards& shards)
     : device_(device),
       layout_(layout),
+      shards_(shards),
       dtype_(config.dtype),
       tier_(config.pin_offloaded_optimizer ? Tier::pinned : Tier::pageable),
       groups_(layout.sub_groups().size()),
@@ -25,39 +21,35 @@ HostSubGroups::HostSubGroups(Device& device, const StepConfig& config, const Sha
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     for (const std::size_t tensor : layout.sub_groups()[i].tensors) place_of_[tensor] = i;
   }
-  begin_masters(config, parameters);
+  begin_masters(config);
   begin_gradients(config.pin_offloaded_optimizer);
 }
 
-void HostSubGroups::begin_masters(const StepConfig& config, Tensor parameters) {
+void HostSubGroups::begin_masters(const StepConfig& config) {
   const std::size_t on_device = config.sub_groups_on_device(groups_.size());
   Buffer converted;
   for (std::size_t i = 0; i < groups_.size(); ++i) {
-    const Tensor own = of_group(layout_.sub_groups()[i], parameters);
+    const PlacedTensor parameters = shards_.of(layout_.sub_groups()[i]);
     if (i < on_device) {
-      groups_[i].on_device = std::make_unique<DeviceSubGroup>(device_, config, own);
+      groups_[i].on_device = std::make_unique<DeviceSubGroup>(device_, config, parameters.tensor);
     } else {
-      groups_[i].master = begin_master(own, converted);
+      groups_[i].master = begin_master(parameters, converted);
     }
   }
 }
 
-// DeepSpeed clones what it has converted, and a variable keeps that until the next one is there.
-Buffer HostSubGroups::begin_master(Tensor parameters, Buffer& converted) {
-  Buffer next = on_host(MemoryCategory::optimizer, parameters.numel, DType::fp32);
-  const Tensor values = next.tensor(DType::fp32);
-  Buffer arrived;
-  Tensor target = values;
-  if (dtype_ != DType::fp32) {
-    arrived = on_host(MemoryCategory::temporaries, parameters.numel, dtype_);
-    target = arrived.tensor(dtype_);
+// DeepSpeed clones what to() gives it, and a variable keeps that until the next one is there: what
+// it has converted, or nothing new where the values are on the host in fp32.
+Buffer HostSubGroups::begin_master(PlacedTensor parameters, Buffer& converted) {
+  Buffer next;
+  Tensor values = parameters.tensor;
+  if (!is_of_host(parameters.tier) || dtype_ != DType::fp32) {
+    next = on_host(MemoryCategory::optimizer, values.numel, DType::fp32);
+    values = next.tensor(DType::fp32);
+    copy_weights(device_, parameters, {values, Tier::pageable});
   }
-  device_.transfer({parameters, target, Transfer::device_to_host, TransferPurpose::update,
-                    Tier::pageable, true});
-  if (arrived) device_.run_on_host(Cast{target, values});
-  arrived.reset();
   converted = std::move(next);
-  Buffer master = on_host(MemoryCategory::optimizer, parameters.numel, DType::fp32);
+  Buffer master = on_host(MemoryCategory::optimizer, values.numel, DType::fp32);
   device_.run_on_host(Copy{values, master.tensor(DType::fp32)});
   return master;
 }
@@ -92,27 +84,15 @@ void HostSubGroups::take(std::size_t tensor, Tensor gradient) const {
                 group.on_device ? Tier::device : tier_);
 }
 
-void HostSubGroups::update(std::size_t index, const NextUpdate& next, double factor,
-                           Tensor parameters) {
+void HostSubGroups::update(std::size_t index, const NextUpdate& next, double factor) {
   Group& group = groups_[index];
-  if (group.on_device) return group.on_device->update(next, factor, parameters);
+  const PlacedTensor parameters = shards_.of(layout_.sub_groups()[index]);
+  if (group.on_device) return group.on_device->update(next, factor, parameters.tensor);
   const Tensor gradients = group.gradients.tensor(DType::fp32);
   const Tensor master = group.master.tensor(DType::fp32);
   device_.run_on_host(MemoryPass::unscale, Scale{gradients, factor});
   group.optimizer.update(device_, next, gradients, master);
-  bring(master, parameters);
-}
-
-// PyTorch converts on the host, into a temporary tensor there.
-void HostSubGroups::bring(Tensor master, Tensor parameters) const {
-  Buffer converted;
-  if (dtype_ != DType::fp32) {
-    converted = on_host(MemoryCategory::temporaries, master.numel, dtype_);
-    device_.run_on_host(MemoryPass::master_cast, Cast{master, converted.tensor(dtype_)});
-    master = converted.tensor(dtype_);
-  }
-  device_.transfer({master, parameters, Transfer::host_to_device, TransferPurpose::update,
-                    Tier::pageable, true});
+  copy_weights(device_, {master, Tier::pageable}, parameters);
 }
 
 void HostSubGroups::read_master(std::size_t tensor, Tensor own) const {

@@ -9,6 +9,7 @@
 
 #include "core/device/device.hpp"
 #include "core/experiment/step_config.hpp"
+#include "core/train/zero/gather/parameter_shards.hpp"
 #include "core/train/zero/layout/shard_layout.hpp"
 #include "core/train/zero/offload/device_sub_group.hpp"
 #include "core/train/zero/optimizer_state.hpp"
@@ -22,20 +23,18 @@ namespace dstune {
 class HostSubGroups {
  public:
   /// Allocates all but the optimizer's state, which comes with the first update.
-  /// @param layout      must outlive this
-  /// @param parameters  the shards of what is trained, on the device and in the model dtype: the
-  ///        first values
+  /// @param layout  must outlive this
+  /// @param shards  of the parameters, with their first values; they must outlive this
   HostSubGroups(Device& device, const StepConfig& config, const ShardLayout& layout,
-                Tensor parameters);
+                const ParameterShards& shards);
 
   /// Takes the gradient of a trained tensor's shard, without padding, to where it is stepped, in
   /// the order of the current stream.
   void take(std::size_t tensor, Tensor gradient) const;
 
-  /// One update of a sub-group, whose new values are in `parameters` afterwards.
-  /// @param factor      the gradients are multiplied by it first
-  /// @param parameters  the sub-group's shards on the device
-  void update(std::size_t index, const NextUpdate& next, double factor, Tensor parameters);
+  /// One update of a sub-group, whose new values its shards have afterwards.
+  /// @param factor  the gradients are multiplied by it first
+  void update(std::size_t index, const NextUpdate& next, double factor);
 
   /// Copies the first master values of a shard to `own`, which is fp32 and on the device; or the
   /// other way. No part of a step.
@@ -57,8 +56,8 @@ class HostSubGroups {
     }
   };
 
-  void begin_masters(const StepConfig& config, Tensor parameters);
-  Buffer begin_master(Tensor parameters, Buffer& converted);
+  void begin_masters(const StepConfig& config);
+  Buffer begin_master(PlacedTensor parameters, Buffer& converted);
   void begin_gradients(bool pins);
   Buffer on_host(MemoryCategory category, std::int64_t count, DType dtype) const {
     return make_buffer(device_, category, count, dtype, Tier::pageable);
@@ -66,10 +65,10 @@ class HostSubGroups {
   /// A tensor's shard of what its sub-group has.
   Tensor part(Tensor of_group, std::size_t tensor) const;
   const Group& group_of(std::size_t tensor) const { return groups_[place_of_[tensor]]; }
-  void bring(Tensor master, Tensor parameters) const;
 
   Device& device_;
   const ShardLayout& layout_;
+  const ParameterShards& shards_;
   DType dtype_;
   Tier tier_;
   std::vector<Group> groups_;

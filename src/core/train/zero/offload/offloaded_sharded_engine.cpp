@@ -6,7 +6,7 @@ namespace dstune {
 
 OffloadedShardedEngine::OffloadedShardedEngine(const EngineContext& context)
     : ShardedEngine(context, States::elsewhere),
-      sub_groups_(device(), config(), layout(), parameters_of_rank()),
+      sub_groups_(device(), config(), layout(), parameter_shards()),
       gradients_(device(), config(), layout(), sub_groups_),
       invalid_(device()) {
   bring_to(gradients_);
@@ -31,7 +31,7 @@ void OffloadedShardedEngine::update() {
   const double factor = dstune::clip_factor(squares(), config().gradient_clipping, loss_scale());
   for (std::size_t i = 0; i < layout().sub_groups().size(); ++i) {
     const SubGroup& group = layout().sub_groups()[i];
-    sub_groups_.update(i, next_update(group.weight_decay), factor, parameters_of(group));
+    sub_groups_.update(i, next_update(group.weight_decay), factor);
   }
   gradients_.forget_norms();
 }

@@ -11,8 +11,8 @@
 
 namespace dstune {
 
-/// DeepSpeed's ZeRO-3 optimizer with offload_optimizer and without offload_param. Parameters are
-/// gathered and gradients reduced as without; what this rank owns of the gradients goes to the
+/// DeepSpeed's ZeRO-3 optimizer with offload_optimizer, with or without offload_param. Parameters
+/// are gathered and gradients reduced as without; what this rank owns of the gradients goes to the
 /// host, which steps one sub-group after the other.
 class OffloadedShardedEngine final : public ShardedEngine {
  public:

@@ -219,6 +219,22 @@ TEST(AccumulationRemark, SaysWhatIsSavedWhereTheHostTakesATenthOrMore) {
   EXPECT_EQ(accumulation_remark(record(1, Skipped{})), "");
 }
 
+TEST(OffloadRemark, IsAboutCopiesAloneWhereOnlyParametersAreOffloaded) {
+  Measured measured;
+  measured.ledger.add_host_pass(MemoryPass::master_cast, 16, 8, 0.5);
+  measured.ledger.add_transfer({Transfer::host_to_device, TransferPurpose::parameter});
+  Record best = record(1, measured);
+  best.experiment.settings.backend = "sim";
+  EXPECT_EQ(offload_remark(best),
+            "the time of the copies of offloaded parameters is by guesses of what copies do");
+  best.experiment.settings.backend = "cpu";
+  EXPECT_EQ(offload_remark(best),
+            "parameters were copied between device and host within one memory here, so the times "
+            "of these copies are not those of a GPU's");
+  best.experiment.settings.backend = "cuda";
+  EXPECT_EQ(offload_remark(best), "");
+}
+
 TEST(ThrottleRemark, HasTheNumbersOfTheSlowestClock) {
   const auto throttled = [](double clock, std::string reason) {
     return on_device(DeviceUse{.sm_clock_mhz = clock,
