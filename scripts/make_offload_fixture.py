@@ -12,7 +12,7 @@
 DeepSpeed runs as one rank of several with a GPU that torch only pretends to have (offload_recording/pretended_device.py
 says how, and what takes the hardware's place), so there are no times here: only what is allocated where, what is
 copied, what the host waits for, and what it computes. The cases are in offload_recording/cases.py: from stage 1 with
-optimizer states on the host to stage 3 with parameters there too, drawn so that within such a placement each pair of
+optimizer states on the host to stage 3 with parameters there too, or alone, drawn so that within such a placement each pair of
 values occurs. Each takes two optimizer steps, of which the second is in the row.
 
 The file has the models once: `parameters` are names and shapes in the order of registration, `modules` the leaves in

@@ -121,7 +121,7 @@ int print_nvme_sweep(const CommandLine& options) {
   }
   print(format_as(options.format, {[&] { return format_aio_sweep(report); },
                                    [&] { return to_json_text(to_json(report), 2) + "\n"; }}));
-  return exit_found;
+  return report.best ? exit_found : exit_drive_failed;
 }
 
 }  // namespace

@@ -82,8 +82,9 @@ PLACEMENTS = {
     "stage2_fp32_sums": dict(stage=2, axes={**COMMON, **BELOW_3, "dtype": ("bf16", )}),
     "stage1_fp32_sums": dict(stage=1, axes={**COMMON, **BELOW_3, "dtype": ("bf16", "fp16")}),
     # The optimizer stays on the device.
-    "stage3_parameters_alone": dict(stage=3, seed=SEED + 6, axes={**{axis: COMMON[axis] for axis in COMMON if axis != "pin_memory"},
-                                                   **STAGE_3, **REUSE, "pin_parameters": (True, False)}),
+    "stage3_parameters_alone": dict(stage=3, seed=SEED + 6,
+                                    axes={**{axis: COMMON[axis] for axis in COMMON if axis != "pin_memory"},
+                                          **STAGE_3, **REUSE, "pin_parameters": (True, False)}),
 }
 # Other optimizers keep other states, in the same places.
 OTHER_OPTIMIZERS = [("stage1", "Lion"), ("stage2", "Adagrad"), ("stage2", "Lion"), ("stage3", "Adagrad"),

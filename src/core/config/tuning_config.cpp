@@ -20,6 +20,7 @@
 #include "core/config/search_keys.hpp"
 #include "core/config/search_size.hpp"
 #include "core/config/space/read_space.hpp"
+#include "core/config/tuners.hpp"
 #include "core/input/read_json.hpp"
 #include "core/train/families/families.hpp"
 
@@ -134,6 +135,12 @@ void note_zero_init(const json::object& file, const DeepSpeedVersion& version,
 
 // Where the file says it, or lists it, nothing else is offloaded.
 void complete_offload(const json::object& fixed, TuningConfig& config, Problems& problems) {
+  const TunerTraits* const tuner = find_row(kTuners, config.tuner);
+  if (config.offload.is_given && config.offload.when != OffloadWhen::never && tuner != nullptr &&
+      !tuner->has_pool) {
+    problems.add("/dstune/offload", concat("is given, but the tuner ", in_quotes(config.tuner),
+                                           " searches no spaces; accepted: another tuner"));
+  }
   if (!says_what_is_offloaded(fixed, config.space, config.stages)) return;
   if (config.offload.is_given && config.offload.when != OffloadWhen::never) {
     problems.add("/dstune/offload",

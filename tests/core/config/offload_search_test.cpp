@@ -78,6 +78,14 @@ TEST_F(OffloadSearchTest, LeavesAFileAloneThatSaysWhatItOffloads) {
   EXPECT_EQ(read("", R"({"offload_optimizer": null})").offload.when, OffloadWhen::if_needed);
 }
 
+TEST_F(OffloadSearchTest, TakesATunerThatSearchesSpaces) {
+  EXPECT_THAT(fault(R"(, "tuner": "fast", "offload": "always")"),
+              HasSubstr("/dstune/offload  is given, but the tuner \"fast\" searches no spaces"));
+  EXPECT_EQ(fault(R"(, "tuner": "fast", "offload": "never")"), "");
+  EXPECT_EQ(fault(R"(, "tuner": "fast")"), "");
+  EXPECT_EQ(fault(R"(, "tuner": "random", "offload": "always")"), "");
+}
+
 TEST_F(OffloadSearchTest, ALevelIsTheSettingsThatMakeIt) {
   const AxisGroup in_2 = offload_axes(2, {none, optimizer}, false);
   const AxisGroup in_3 = offload_axes(3, {optimizer, optimizer_and_parameters}, true);

@@ -10,7 +10,8 @@ enum ExitCode : int {
   exit_wrong_input = 2,
   exit_nothing_fits = 3,
   exit_interrupted = 4,  ///< by a signal, or by the loss of too many workers; --resume goes on
-  exit_drive_failed = 5  ///< --nvme-sweep: the drive refused, was full, or kept wrong bytes
+  exit_drive_failed =
+      5  ///< --nvme-sweep: the drive refused, was full, or kept wrong bytes; or it was too slow
 };
 
 /// Names the file of leave_exit_code in the environment.

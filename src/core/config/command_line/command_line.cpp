@@ -162,7 +162,8 @@ void check_nvme_sweep(const Reader& reader, const Given& given, const CommandLin
                  concat("is ", format_bytes(options.nvme_budget), "; accepted: at least ",
                         format_bytes(kLeastNvmeBudget), ", such as 4GiB"));
   }
-  for (const char* other : {"plan", "check", "explain", "status", "run", "resume", "overwrite"}) {
+  for (const char* other : {"plan", "check", "explain", "status", "run", "resume", "force-resume",
+                            "retry-failed", "overwrite", "emit"}) {
     if (reader.has(other)) {
       problems.add("--nvme-sweep", concat("excludes --", other, "; accepted: one of them"));
     }

@@ -8,7 +8,7 @@
 namespace dstune {
 namespace {
 
-// Another number, or none, means that the rates were measured in another way.
+// Another number means that the rates were measured in another way.
 constexpr int kVersion = 1;
 
 std::string name_of(const HostCopyKind& kind) {

@@ -225,9 +225,11 @@ class HostTimes {
       points[i].alone.add(size, copies.time(kBoth[i], size, kBatch));
     }
   }
+  /// So many ranks of a node say what the others' are like, and the time is for predictions.
+  static constexpr int kMostTurns = 8;
   template <class Run>
   void take_turns(const Run& run) {
-    for (int turn = 0; turn < how_.ranks_on_node; ++turn) {
+    for (int turn = 0; turn < std::min(how_.ranks_on_node, kMostTurns); ++turn) {
       begin_together();
       if (turn == how_.rank_on_node) run();
     }

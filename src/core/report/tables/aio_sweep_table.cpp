@@ -6,6 +6,7 @@
 #include <boost/json/value_from.hpp>
 
 #include "core/base/json.hpp"
+#include "core/base/printable.hpp"
 #include "core/base/text.hpp"
 #include "core/report/tables/table.hpp"
 
@@ -55,10 +56,13 @@ std::string format_aio_sweep(const AioSweepReport& report) {
                    in_gb(long_run.second_write), " GB/s, read at ", in_gb(long_run.read),
                    " GB/s.\n\n\"aio\": ", to_json_text(to_json(*report.best), 2), "\n\n");
   }
+  if (!report.best) {
+    text += "No section was found: the drive was too slow for the time that a sweep has.\n\n";
+  }
   const std::string drive = report.drive.empty() ? "" : concat(", ", report.drive);
   return text + concat(format_bytes(report.written), " of at most ", format_bytes(report.budget),
-                       " were written to ", report.directory, " (", report.file_system, drive,
-                       ") and ", format_bytes(report.read), " read in ",
+                       " were written to ", printable(report.directory), " (", report.file_system,
+                       drive, ") and ", format_bytes(report.read), " read in ",
                        format_seconds(report.elapsed), ", in operations of ",
                        format_bytes(report.operation), "; what was read was checked.\n");
 }

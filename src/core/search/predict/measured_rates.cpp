@@ -97,7 +97,7 @@ class Questions {
   bool offloads(Candidate candidate) const {
     const Experiment experiment = make_experiment(config_, group_size_, std::move(candidate));
     try {
-      return is_modelled(experiment) && make_step_config(experiment).offload_optimizer;
+      return is_modelled(experiment) && make_step_config(experiment).offloads();
     } catch (const std::invalid_argument&) {
       return false;
     }

@@ -1,6 +1,7 @@
 #include "core/search/space/offload_space.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "core/base/text.hpp"
@@ -22,6 +23,10 @@ StagePlan plan_with(const TuningConfig& config, int group_size, int stage, Offlo
   return plan_stages(own, group_size, predictor).front();
 }
 
+std::int64_t least_micro_batch(const TuningConfig& config) {
+  return config.micro_batches.empty() ? 1 : config.micro_batches.front();
+}
+
 /// Finds the stages that are offloaded, and how.
 class Offloader {
  public:
@@ -36,7 +41,7 @@ class Offloader {
     const bool if_needed = config_.offload.when == OffloadWhen::if_needed;
     if (if_needed && fits_without(stage)) return std::nullopt;
     const auto least = least_offload(config_, group_size_, stage, predictor_);
-    const bool fits = least && least->plan.max_micro_batch > 0;
+    const bool fits = least && fits_as_asked(config_, least->plan);
     // Of a space other points may fit than the one that a plan has of it.
     if (if_needed && !fits && (!least || config_.space.empty())) return std::nullopt;
     if (if_needed && fits) {
@@ -50,9 +55,10 @@ class Offloader {
     TuningConfig own = config_;
     own.stages = {stage};
     const StagePlan plan = plan_stages(own, group_size_, predictor_).front();
-    if (plan.feasible || !plan.unsupported.empty()) return true;
+    if (fits_as_asked(config_, plan) || !plan.unsupported.empty()) return true;
     return !config_.space.empty() &&
-           max_micro_batch_of_leanest(config_, group_size_, stage, dry_run_) > 0;
+           max_micro_batch_of_leanest(config_, group_size_, stage, dry_run_) >=
+               least_micro_batch(config_);
   }
 
   const TuningConfig& config_;
@@ -102,6 +108,10 @@ std::string against(Bytes need, Bytes limit) {
 
 }  // namespace
 
+bool fits_as_asked(const TuningConfig& config, const StagePlan& plan) {
+  return plan.feasible && plan.max_micro_batch >= least_micro_batch(config);
+}
+
 std::optional<OffloadedStage> least_offload(const TuningConfig& config, int group_size, int stage,
                                             const MemoryPredictor& predictor) {
   std::optional<OffloadedStage> last;
@@ -110,7 +120,7 @@ std::optional<OffloadedStage> least_offload(const TuningConfig& config, int grou
       StagePlan plan = plan_with(config, group_size, stage, level, pins, predictor);
       if (!plan.unsupported.empty()) break;
       last = {level, pins, std::move(plan)};
-      if (last->plan.feasible) return last;
+      if (fits_as_asked(config, last->plan)) return last;
       if (last->plan.fits_on_host) break;
     }
   }
@@ -138,8 +148,10 @@ std::string offload_advice(TuningConfig config, const Machine& machine, int stag
                   format_bytes(host), " of the host per rank at micro-batch 1, up to micro-batch ",
                   plan.max_micro_batch);
   }
+  // Where both fit at micro-batch 1, the least that the user allows does not.
   return concat("with ", what, " a rank needs ", against(device, settings.memory_limit),
-                " of the device and ", against(host, settings.host_memory_limit), " of the host");
+                " of the device and ", against(host, settings.host_memory_limit),
+                " of the host at micro-batch 1");
 }
 
 TuningConfig with_offload(TuningConfig config, const Machine& machine,

@@ -38,6 +38,10 @@ class Sweep {
     report.file_system = facts.file_system;
     report.drive = facts.drive;
     report.budget = options.budget;
+    if (facts.file_system == "zfs" || facts.file_system == "btrfs") {
+      note(concat("on ", facts.file_system,
+                  " direct I/O may go through the system's cache: these may be rates of memory"));
+    }
     if (facts.is_rotational.value_or(false)) {
       note(
           "the system says that this drive rotates (or does not know better, as of a virtual "
@@ -122,9 +126,9 @@ class Sweep {
   /// with it.
   void confirm() {
     deadline_ = 1;
-    if (read_best_ != write_best_) {
-      measure_if_missing(AioDirection::read, write_best_);
-      measure_if_missing(AioDirection::write, read_best_);
+    for (const AioSettings& settings : {AioSettings{kDefaults}, read_best_, write_best_}) {
+      measure_if_missing(AioDirection::read, settings);
+      measure_if_missing(AioDirection::write, settings);
     }
     AioSweepReport& report = result_.report;
     report.best = best_for_both(report.points, {kDefaults, read_best_, write_best_});

@@ -124,6 +124,10 @@ TEST_F(MeasuredRates, AskForTheHostOnlyWhereAConfigurationOffloads) {
       axis("/zero_optimization/offload_optimizer/device", {"none", "cpu"});
   config_.space.all_stages.push_back({{{.pointer = "/bf16/enabled", .values = {false, true}}}});
   EXPECT_THAT(asked(), ElementsAre("machine", "machine_again1")) << "once for both types";
+
+  config_.stages = {3};
+  config_.space.all_stages = {axis("/zero_optimization/offload_param/device", {"none", "cpu"})};
+  EXPECT_THAT(asked(), ElementsAre("machine", "machine_again1")) << "parameters alone";
 }
 
 TEST_F(MeasuredRates, AreMeasuredAnewWhereAJournalHasNoneOfTheHost) {

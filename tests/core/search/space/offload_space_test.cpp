@@ -109,6 +109,17 @@ TEST_F(OffloadSpaceTest, BeginsWithTheLeastThatFits) {
                             "optimizer, in stage 3 with the parameters, is in the host's")));
 }
 
+TEST_F(OffloadSpaceTest, IsForTheMicroBatchesThatTheUserWants) {
+  needs_[3] = {96, 96, 20};
+  config_.micro_batches = {6, 8};
+
+  EXPECT_THAT(devices(searched(), 3), ElementsAre("cpu")) << "4 would fit without";
+  EXPECT_THAT(devices(searched(), 3, "offload_param"), ElementsAre("cpu"));
+
+  config_.micro_batches = {4};
+  EXPECT_THAT(devices(searched(), 3), IsEmpty());
+}
+
 TEST_F(OffloadSpaceTest, PinsNothingWhereOnlyThatFitsIntoTheHost) {
   config_.settings.host_memory_limit = 35;
 

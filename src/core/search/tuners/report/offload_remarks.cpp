@@ -25,7 +25,8 @@ std::string ratio_remark(const Experiment& experiment) {
       concat("offload_optimizer.ratio ", to_json_text(step.offload_ratio, 0), " leaves ", on_device,
              " of a rank's ", count, count == 1 ? " sub-group" : " sub-groups", " on the device");
   const double meant = (1 - step.offload_ratio) * static_cast<double>(count);
-  if (static_cast<double>(on_device) == meant) return remark;
+  constexpr double kRounding = 1e-9;  // of the product in double
+  if (meant - static_cast<double>(on_device) < kRounding) return remark;
   return concat(remark, ", since DeepSpeed rounds down; a smaller sub_group_size (",
                 step.sub_group_size, " now, of ", layout.numel(),
                 " parameters that a rank steps) gets nearer to it");

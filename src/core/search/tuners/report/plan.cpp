@@ -58,7 +58,8 @@ void add_stages(Plan& plan) {
   plan.stages = plan_stages(plan.config, group_size, predictor);
   check_modelled(plan.config, plan.stages);
   for (StagePlan& stage : plan.stages) {
-    if (stage.feasible || !stage.unsupported.empty()) continue;
+    if (fits_as_asked(plan.config, stage) || !stage.unsupported.empty()) continue;
+    if (says_what_is_offloaded(plan.config.deepspeed.json(), {}, {})) continue;
     stage.advice = offload_advice(plan.config, plan.machine, stage.stage, predictor);
   }
 }

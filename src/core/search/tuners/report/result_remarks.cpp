@@ -54,14 +54,16 @@ Uses uses_where(const std::vector<Record>& records, Condition holds) {
   return uses;
 }
 
-/// What of the update with one thread instead of `threads`.
+/// How many times as fast the host's passes are as with one thread.
+double gain_of_threads(int threads, const HostRates& host) {
+  return host.pass_bytes_per_s(threads) / host.pass_bytes_per_s(1);
+}
+constexpr double kWorthSaying = 1.05;
+
 std::string with_one_thread(int threads, const std::optional<HostRates>& host) {
   if (!host) return "and the update then takes longer";
-  constexpr double kLonger = 1.05;
-  const double factor = host->pass_bytes_per_s(threads) / host->pass_bytes_per_s(1);
-  return factor < kLonger ? std::string("though the update takes as long then, as measured")
-                          : concat("and the update then takes ", fixed(factor, 1),
-                                   " times as long, as measured");
+  return concat("and the update then takes ", fixed(gain_of_threads(threads, *host), 1),
+                " times as long, as measured");
 }
 
 std::string parameter_offload_remark(const Record& best) {
@@ -130,7 +132,7 @@ std::string offload_remark(const Record& best, const std::optional<HostRates>& h
   const int threads = settings.threads_per_rank;
   std::string remark = concat("the offloaded optimizer ran on ", threads,
                               threads == 1 ? " thread" : " threads", " of the host per rank");
-  if (threads > 1) {
+  if (threads > 1 && (!host || gain_of_threads(threads, *host) >= kWorthSaying)) {
     remark += concat(": torchrun and accelerate give a rank one unless OMP_NUM_THREADS is set, ",
                      with_one_thread(threads, host),
                      "; start the training with OMP_NUM_THREADS=", threads,

@@ -34,6 +34,9 @@ TEST(RatioRemark, NamesTheWayOutWhereItIsRounded) {
             "a rank steps) gets nearer to it");
   EXPECT_THAT(remark_of({{"device", "cpu"}, {"ratio", 0.4}}),
               HasSubstr("leaves 1 of a rank's 3 sub-groups on the device, since DeepSpeed rounds"));
+  EXPECT_EQ(remark_of({{"device", "cpu"}, {"ratio", 1.0 / 3}}),
+            "offload_optimizer.ratio 0.3333333333333333 leaves 2 of a rank's 3 sub-groups on the "
+            "device");
 }
 
 Record best_of(DType dtype, std::int64_t accumulation) {

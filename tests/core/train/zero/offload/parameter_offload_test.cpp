@@ -343,6 +343,10 @@ TEST(ConfigurationsOfOffloadedParameters, ThatTheStepDoesNotHaveAreSkippedByName
             named + " with mics_shard_size");
   EXPECT_EQ(reason(R"({"offload_param": {"device": "cpu"}, "zero_hpz_partition_size": 2})"),
             named + " with zero_hpz_partition_size");
+  EXPECT_EQ(reason(R"({"offload_param": {"device": "cpu"},
+                       "offload_optimizer": {"device": "cpu", "ratio": 0.5}})",
+                   R"({"optimizer": {"type": "AdamW"}})"),
+            named + " with offload_optimizer.ratio below 1");
   EXPECT_EQ(reason(R"({"cpu_offload_param": true})"),
             "not modelled: zero_optimization.cpu_offload_param");
   EXPECT_EQ(reason(cpu, R"({"dstune": {"deepspeed_version": "0.18.9"}})"),
