@@ -60,6 +60,7 @@ TEST(FormatAioSweep, HasNoSectionWhereNoneWasFound) {
 
   EXPECT_EQ(
       format_aio_sweep(report),
+      "No section was found: the drive was too slow for the time that a sweep has.\n\n"
       "3.00 GiB of at most 4.00 GiB were written to /ssd (ext4) and 2.00 GiB read in 12.50 s, "
       "in operations of 128.00 MiB; what was read was checked.\n");
 }
