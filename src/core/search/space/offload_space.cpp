@@ -114,17 +114,21 @@ bool fits_as_asked(const TuningConfig& config, const StagePlan& plan) {
 
 std::optional<OffloadedStage> least_offload(const TuningConfig& config, int group_size, int stage,
                                             const MemoryPredictor& predictor) {
-  std::optional<OffloadedStage> last;
+  std::optional<OffloadedStage> nearest;
   for (const OffloadLevel level : OffloadSearch{}.levels_of(stage)) {
     for (const bool pins : {true, false}) {
-      StagePlan plan = plan_with(config, group_size, stage, level, pins, predictor);
-      if (!plan.unsupported.empty()) break;
-      last = {level, pins, std::move(plan)};
-      if (fits_as_asked(config, last->plan)) return last;
-      if (last->plan.fits_on_host) break;
+      OffloadedStage own{level, pins, plan_with(config, group_size, stage, level, pins, predictor)};
+      if (!own.plan.unsupported.empty()) break;
+      if (fits_as_asked(config, own.plan)) return own;
+      const bool fits_on_host = own.plan.fits_on_host;
+      // More offloading is no help where only the host is short.
+      const bool was_near = nearest && nearest->level != level && !nearest->plan.fits_on_host &&
+                            nearest->plan.peak.counted() <= config.settings.memory_limit;
+      if (!was_near) nearest = std::move(own);
+      if (fits_on_host) break;
     }
   }
-  return last;
+  return nearest;
 }
 
 std::string offload_advice(TuningConfig config, const Machine& machine, int stage,

@@ -21,9 +21,10 @@ struct OffloadedStage {
 /// Whether a micro-batch of the user's list, or any if he gave none, fits by `plan`.
 bool fits_as_asked(const TuningConfig& config, const StagePlan& plan);
 
-/// The stage with the least that must be in the host's memory for a micro-batch to fit; with all of
-/// it if none does. What is pinned is rounded up, so that pageable memory is tried where the host's
-/// is what is short. Nothing if the stage cannot be offloaded with the file's settings.
+/// The stage with the least that must be in the host's memory for a micro-batch to fit; if none
+/// does, with the least for which the device has room, or else with all of it. What is pinned is
+/// rounded up, so that pageable memory is tried where the host's is what is short. Nothing if the
+/// stage cannot be offloaded with the file's settings.
 std::optional<OffloadedStage> least_offload(const TuningConfig& config, int group_size, int stage,
                                             const MemoryPredictor& predictor);
 

@@ -171,6 +171,18 @@ TEST_F(OffloadSpaceTest, SaysWhoMakesTheOptimizerIfTheFileDoesNot) {
   EXPECT_THAT(searched().notes, ElementsAre(HasSubstr("DeepSpeedCPUAdam")));
 }
 
+TEST_F(OffloadSpaceTest, AdvisesTheLeastWhereOnlyTheHostIsShort) {
+  needs_[3] = {150, 90, 20};
+  config_.settings.host_memory_limit = 29;
+
+  EXPECT_THAT(offload_advice(config_, machine_, 3, predictor()),
+              HasSubstr("with the optimizer in the host's memory (offload_optimizer cpu), which is "
+                        "not pinned, a rank needs 91 B of the device and 30 B (too much: 29 B)"));
+  needs_[3] = {150, 120, 20};
+  EXPECT_THAT(offload_advice(config_, machine_, 3, predictor()),
+              HasSubstr("a rank needs 21 B of the device and 50 B (too much: 29 B)"));
+}
+
 TEST_F(OffloadSpaceTest, AdvisesWhatFitsOrWhatIsStillTooMuch) {
   const auto advice = [&](int stage) {
     return offload_advice(config_, machine_, stage, predictor());
