@@ -237,6 +237,21 @@ TEST(HostMemoryLimit, IsAWorkersPartOfWhatItsHostHasWhateverIsFreeNow) {
   EXPECT_LT(limit, 43 * kGiB);
 }
 
+TEST(HostMemoryLimit, IsThatOfTheSmallestOfSeveralNodes) {
+  auto workers = two_on_a_host(true);
+  for (WorkerInfo& other : two_on_a_host(true)) {
+    other.host = "small";
+    other.rank += 2;
+    other.devices.back().memory = 48 * kGiB;
+    workers.push_back(other);
+  }
+
+  const Bytes limit = host_memory_limit_of_run(offloading("cuda", 0), "cuda", workers);
+
+  EXPECT_LE(limit, 48 * kGiB * 85 / 100 / 2);
+  EXPECT_GE(limit, 19 * kGiB);
+}
+
 TEST(HostMemoryLimit, IsLessWhatADeviceInTheSameMemoryMayTake) {
   const auto workers = two_on_a_host(false);
   const Bytes apart = host_memory_limit_of_run(offloading("cpu", kGiB), "cpu", workers);
