@@ -27,7 +27,7 @@ std::optional<std::size_t> place_of(std::string_view name,
 
 bool is_about_offload(std::string_view key) { return key.find("offload_") != key.npos; }
 
-Axis axis(std::string key, const std::vector<json::value>& values) {
+Axis axis(std::string_view key, const std::vector<json::value>& values) {
   return {concat("/zero_optimization/", key), values, {}};
 }
 
