@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "core/device/dry/clocked_device.hpp"
 #include "core/device/rates/host_rates.hpp"
@@ -21,7 +22,7 @@ struct SimSpeed {
 class SimDevice final : public ClockedDevice {
  public:
   explicit SimDevice(Bytes memory_limit, SimSpeed speed = {})
-      : ClockedDevice(memory_limit), speed_(speed) {}
+      : ClockedDevice(memory_limit), speed_(std::move(speed)) {}
 
   std::string name() const override { return "sim"; }
   bool overlaps() const override { return true; }
