@@ -14,8 +14,7 @@ constexpr const char* kPointer = "/dstune/offload";
 constexpr std::array<std::string_view, 3> kLevels = {"none", "optimizer",
                                                      "optimizer_and_parameters"};
 constexpr std::array<std::string_view, 3> kWhen = {"never", "if_needed", "always"};
-constexpr const char* kAccepted =
-    R"("never", "if_needed", "always", or a list of "none", "optimizer", "optimizer_and_parameters")";
+constexpr const char* kAcceptedLevels = R"("none", "optimizer", "optimizer_and_parameters")";
 
 template <std::size_t kNames>
 std::optional<std::size_t> place_of(std::string_view name,
@@ -39,8 +38,7 @@ void read_levels(const json::array& list, OffloadSearch& search, Problems& probl
                            : std::nullopt;
     if (!place) {
       problems.add(child(kPointer, std::to_string(i)),
-                   concat("is ", describe(list[i]),
-                          R"(; accepted: "none", "optimizer", "optimizer_and_parameters")"));
+                   concat("is ", describe(list[i]), "; accepted: ", kAcceptedLevels));
       continue;
     }
     const auto level = static_cast<OffloadLevel>(*place);
@@ -51,8 +49,6 @@ void read_levels(const json::array& list, OffloadSearch& search, Problems& probl
 }
 
 }  // namespace
-
-std::string_view name_of(OffloadLevel level) { return kLevels.at(static_cast<std::size_t>(level)); }
 
 AxisGroup offload_axes(int stage, const std::vector<OffloadLevel>& levels, bool pins) {
   std::vector<json::value> optimizer;
@@ -94,7 +90,9 @@ OffloadSearch read_offload_search(const json::value& value, Problems& problems) 
   if (place) {
     search.when = static_cast<OffloadWhen>(*place);
   } else {
-    problems.add(kPointer, concat("is ", describe(value), "; accepted: ", kAccepted));
+    problems.add(kPointer, concat("is ", describe(value),
+                                  R"(; accepted: "never", "if_needed", "always", or a list of )",
+                                  kAcceptedLevels));
   }
   return search;
 }

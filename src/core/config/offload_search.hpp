@@ -13,8 +13,6 @@ namespace dstune {
 /// What lives in the host's memory, from nothing to most.
 enum class OffloadLevel { none, optimizer, optimizer_and_parameters };
 
-std::string_view name_of(OffloadLevel level);  ///< as the enumerators
-
 /// The settings of zero_optimization that make a level, which move together.
 /// @param levels  at least one; of parameters in stage 3 alone
 /// @param pins    pin_memory

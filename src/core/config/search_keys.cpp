@@ -90,8 +90,7 @@ void complete_objective(const json::object& deepspeed, TuningConfig& config, Pro
     return;
   }
   objective.train_batch_size = *size;
-  const TunerTraits* tuner = find_row(kTuners, config.tuner);
-  if (tuner == nullptr || tuner->has_pool) return;
+  if (has_pool(config.tuner)) return;
   std::vector<std::string> accepted;
   for (const TunerTraits& other : kTuners) {
     if (other.has_pool) accepted.emplace_back(other.name);

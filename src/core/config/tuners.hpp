@@ -29,6 +29,12 @@ struct TunerTraits {
 };
 inline constexpr TunerTraits kTuners[] = {DSTUNE_TUNERS(DSTUNE_LISTED_ROW)};
 
+/// TunerTraits::has_pool of dstune.tuner; true for "", where the tuner is not given by that key.
+constexpr bool has_pool(std::string_view tuner) {
+  const TunerTraits* const found = find_row(kTuners, tuner);
+  return found == nullptr || found->has_pool;
+}
+
 inline constexpr const char* kTunerNames = &(DSTUNE_TUNERS(DSTUNE_LISTED_CHOICE))[1];
 inline constexpr const char* kDeepspeedTunerNames =
     &(DSTUNE_DEEPSPEED_TUNERS(DSTUNE_LISTED_CHOICE))[1];

@@ -135,14 +135,13 @@ void note_zero_init(const json::object& file, const DeepSpeedVersion& version,
 
 // Where the file says it, or lists it, nothing else is offloaded.
 void complete_offload(const json::object& fixed, TuningConfig& config, Problems& problems) {
-  const TunerTraits* const tuner = find_row(kTuners, config.tuner);
-  if (config.offload.is_given && config.offload.when != OffloadWhen::never && tuner != nullptr &&
-      !tuner->has_pool) {
+  const bool is_asked_for = config.offload.is_given && config.offload.when != OffloadWhen::never;
+  if (is_asked_for && !has_pool(config.tuner)) {
     problems.add("/dstune/offload", concat("is given, but the tuner ", in_quotes(config.tuner),
                                            " searches no spaces; accepted: another tuner"));
   }
   if (!says_what_is_offloaded(fixed, config.space, config.stages)) return;
-  if (config.offload.is_given && config.offload.when != OffloadWhen::never) {
+  if (is_asked_for) {
     problems.add("/dstune/offload",
                  "is given, but zero_optimization of the file says what is offloaded; accepted: "
                  "one of the two");

@@ -95,6 +95,11 @@ bool lives_on_host(const std::string& backend, const std::vector<DeviceInfo>& de
   return device != nullptr && device->is_shared;
 }
 
+std::optional<Bytes> users_host_memory_limit(const TuningConfig& config, int on_each_host) {
+  if (!config.host_memory_limit) return std::nullopt;
+  return std::max<Bytes>(*config.host_memory_limit / static_cast<Bytes>(on_each_host), 1);
+}
+
 AllocatorModel allocator_of(const TuningConfig& config, const std::string& backend) {
   return config.allocator.value_or(traits_of_backend(backend).allocator);
 }
@@ -141,8 +146,7 @@ std::optional<Bytes> limit_without_a_look(const TuningConfig& config, bool is_on
                                           int on_each_host) {
   if (!may_offload(config, is_one_memory) || (is_one_memory && config.settings.memory_limit == 0))
     return 0;
-  if (!config.host_memory_limit) return std::nullopt;
-  return std::max<Bytes>(*config.host_memory_limit / static_cast<Bytes>(on_each_host), 1);
+  return users_host_memory_limit(config, on_each_host);
 }
 
 }  // namespace

@@ -42,6 +42,9 @@ AllocatorModel allocator_of(const TuningConfig& config, const std::string& backe
 MemoryLimit memory_limit_of_run(const TuningConfig& config, const std::string& backend,
                                 const std::vector<WorkerInfo>& workers, Bytes earlier = 0);
 
+/// A worker's part of the user's host_memory_limit, which is a node's; nothing if he gave none.
+std::optional<Bytes> users_host_memory_limit(const TuningConfig& config, int on_each_host);
+
 /// RunSettings::host_memory_limit. The user's limit, which is a node's, divided by the workers of
 /// the host that has most; or what the narrowest MemoryRoom of any worker leaves beside what a
 /// device takes that lives in the same memory, in whole GiB if it is large. 0 (one limit for both)

@@ -67,11 +67,6 @@ class Offloader {
   const DryRunner& dry_run_;
 };
 
-bool searches_spaces(const TuningConfig& config) {
-  const TunerTraits* const tuner = find_row(kTuners, config.tuner);
-  return tuner == nullptr || tuner->has_pool;
-}
-
 std::string words_for(OffloadLevel level) {
   return level == OffloadLevel::optimizer
              ? "the optimizer in the host's memory (offload_optimizer cpu)"
@@ -136,9 +131,7 @@ std::string offload_advice(TuningConfig config, const Machine& machine, int stag
   RunSettings& settings = config.settings;
   if (settings.is_one_memory()) {
     const int on_a_host = machine.devices_per_node > 0 ? machine.devices_per_node : machine.workers;
-    settings.host_memory_limit = config.host_memory_limit
-                                     ? *config.host_memory_limit / static_cast<Bytes>(on_a_host)
-                                     : kNoLimit;
+    settings.host_memory_limit = users_host_memory_limit(config, on_a_host).value_or(kNoLimit);
   }
   const auto offloaded = least_offload(config, machine.group_size, stage, predictor);
   if (!offloaded) return "";
@@ -162,7 +155,7 @@ TuningConfig with_offload(TuningConfig config, const Machine& machine,
                           const MemoryPredictor& predictor, const DryRunner& dry_run) {
   const OffloadSearch& search = config.offload;
   const bool if_needed = search.when == OffloadWhen::if_needed;
-  if (search.when == OffloadWhen::never || !searches_spaces(config)) return config;
+  if (search.when == OffloadWhen::never || !has_pool(config.tuner)) return config;
   if (if_needed && machine.memory_limit == 0) return config;
   if (if_needed && machine.is_on_host && !search.is_given) return config;
   const Offloader offloader(config, machine.group_size, predictor, dry_run);
