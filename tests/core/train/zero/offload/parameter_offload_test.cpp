@@ -16,6 +16,7 @@
 #include "core/train/zero/layout/shard_layout.hpp"
 #include "tests/support/knob_grid.hpp"
 #include "tests/support/ledger_sums.hpp"
+#include "tests/support/skip_reason.hpp"
 #include "tests/support/tiny_experiment.hpp"
 #include "tests/support/training_run.hpp"
 
@@ -28,6 +29,7 @@ using test::copies;
 using test::largest_difference;
 using test::run_training;
 using test::sharded_splits;
+using test::skip_reason_of_stage_3;
 using test::Split;
 using test::TinyExperiment;
 using test::waits;
@@ -317,39 +319,33 @@ TEST(TrainingOfAPart, IsThatWithParametersOnTheDevice) {
 }
 
 TEST(ConfigurationsOfOffloadedParameters, ThatTheStepDoesNotHaveAreSkippedByName) {
-  const auto reason = [](const char* zero, const char* root = "{}") {
-    TinyExperiment tiny{3, 2, 1, 1, DType::bf16, false};
-    tiny.zero = parse_json(zero).as_object();
-    tiny.root = parse_json(root).as_object();
-    Experiment experiment = tiny.make();
-    experiment.settings.host_memory_limit = kNoLimit;
-    const auto outcome = dry_run(experiment, 0).outcome;
-    const auto* const skipped = std::get_if<Skipped>(&outcome);
-    return skipped == nullptr ? std::string("runs") : skipped->reason;
-  };
   const std::string named = "not modelled: zero_optimization.offload_param";
   const char* cpu = kParameters;
-  EXPECT_EQ(reason(cpu), "runs");
-  EXPECT_EQ(reason(kBoth), "runs");
-  EXPECT_EQ(reason(R"({"offload_param": {"device": "none", "pin_memory": true}})"), "runs");
-  EXPECT_EQ(reason(R"({"offload_param": {"device": "cpu", "buffer_count": 5, "buffer_size": 1000,
+  EXPECT_EQ(skip_reason_of_stage_3(cpu), "runs");
+  EXPECT_EQ(skip_reason_of_stage_3(kBoth), "runs");
+  EXPECT_EQ(skip_reason_of_stage_3(R"({"offload_param": {"device": "none", "pin_memory": true}})"),
+            "runs");
+  EXPECT_EQ(skip_reason_of_stage_3(
+                R"({"offload_param": {"device": "cpu", "buffer_count": 5, "buffer_size": 1000,
                                          "max_in_cpu": 1}})"),
             "runs");
-  EXPECT_EQ(reason(R"({"offload_param": {"device": "nvme", "nvme_path": "/tmp"}})"),
+  EXPECT_EQ(skip_reason_of_stage_3(R"({"offload_param": {"device": "nvme", "nvme_path": "/tmp"}})"),
             named + ".device: nvme");
-  EXPECT_EQ(reason(R"({"offload_param": {"device": "cpu"}, "zero_quantized_weights": true})"),
+  EXPECT_EQ(skip_reason_of_stage_3(
+                R"({"offload_param": {"device": "cpu"}, "zero_quantized_weights": true})"),
             named + " with zero_quantized_weights");
-  EXPECT_EQ(reason(R"({"offload_param": {"device": "cpu"}, "mics_shard_size": 1})"),
+  EXPECT_EQ(skip_reason_of_stage_3(R"({"offload_param": {"device": "cpu"}, "mics_shard_size": 1})"),
             named + " with mics_shard_size");
-  EXPECT_EQ(reason(R"({"offload_param": {"device": "cpu"}, "zero_hpz_partition_size": 2})"),
+  EXPECT_EQ(skip_reason_of_stage_3(
+                R"({"offload_param": {"device": "cpu"}, "zero_hpz_partition_size": 2})"),
             named + " with zero_hpz_partition_size");
-  EXPECT_EQ(reason(R"({"offload_param": {"device": "cpu"},
+  EXPECT_EQ(skip_reason_of_stage_3(R"({"offload_param": {"device": "cpu"},
                        "offload_optimizer": {"device": "cpu", "ratio": 0.5}})",
-                   R"({"optimizer": {"type": "AdamW"}})"),
+                                   R"({"optimizer": {"type": "AdamW"}})"),
             named + " with offload_optimizer.ratio below 1");
-  EXPECT_EQ(reason(R"({"cpu_offload_param": true})"),
+  EXPECT_EQ(skip_reason_of_stage_3(R"({"cpu_offload_param": true})"),
             "not modelled: zero_optimization.cpu_offload_param");
-  EXPECT_EQ(reason(cpu, R"({"dstune": {"deepspeed_version": "0.18.9"}})"),
+  EXPECT_EQ(skip_reason_of_stage_3(cpu, R"({"dstune": {"deepspeed_version": "0.18.9"}})"),
             named + " before DeepSpeed 0.19.8");
 }
 

@@ -19,6 +19,7 @@
 #include "core/train/zero/layout/shard_layout.hpp"
 #include "tests/support/knob_grid.hpp"
 #include "tests/support/ledger_sums.hpp"
+#include "tests/support/skip_reason.hpp"
 #include "tests/support/tiny_experiment.hpp"
 #include "tests/support/training_run.hpp"
 
@@ -31,6 +32,7 @@ using test::copies;
 using test::largest_difference;
 using test::run_training;
 using test::sharded_splits;
+using test::skip_reason_of_stage_3;
 using test::Split;
 using test::TinyExperiment;
 using test::waits;
@@ -334,42 +336,40 @@ TEST_P(TrainingWithShardedOffload, IsThatWithout) {
 }
 
 TEST(ConfigurationsOfShardedOffload, ThatTheStepDoesNotHaveAreSkippedByName) {
-  const auto reason = [](const char* zero, const char* root = "{}") {
-    TinyExperiment tiny{3, 2, 1, 1, DType::bf16, false};
-    tiny.zero = parse_json(zero).as_object();
-    tiny.root = parse_json(root).as_object();
-    Experiment experiment = tiny.make();
-    experiment.settings.host_memory_limit = kNoLimit;
-    const auto outcome = dry_run(experiment, 0).outcome;
-    const auto* const skipped = std::get_if<Skipped>(&outcome);
-    return skipped == nullptr ? std::string("runs") : skipped->reason;
-  };
   const std::string named = "not modelled: zero_optimization.offload_optimizer";
   const char* cpu = R"({"offload_optimizer": {"device": "cpu"}})";
-  EXPECT_EQ(reason(cpu), "runs");
-  EXPECT_EQ(reason(R"({"offload_optimizer": {"device": "none", "ratio": 0.5}})"), "runs");
-  EXPECT_EQ(reason(R"({"offload_optimizer": {"device": "nvme", "nvme_path": "/tmp"}})"),
-            named + ".device: nvme in stage 3");
-  EXPECT_EQ(reason(R"({"offload_optimizer": {"device": "cpu", "ratio": 0.5}})"), "runs");
-  EXPECT_EQ(reason(R"({"offload_optimizer": {"device": "cpu", "ratio": 0.5}})",
-                   R"({"optimizer": {"type": "Adagrad", "params": {"lr": 1e-4}}})"),
+  EXPECT_EQ(skip_reason_of_stage_3(cpu), "runs");
+  EXPECT_EQ(skip_reason_of_stage_3(R"({"offload_optimizer": {"device": "none", "ratio": 0.5}})"),
+            "runs");
+  EXPECT_EQ(
+      skip_reason_of_stage_3(R"({"offload_optimizer": {"device": "nvme", "nvme_path": "/tmp"}})"),
+      named + ".device: nvme in stage 3");
+  EXPECT_EQ(skip_reason_of_stage_3(R"({"offload_optimizer": {"device": "cpu", "ratio": 0.5}})"),
+            "runs");
+  EXPECT_EQ(skip_reason_of_stage_3(R"({"offload_optimizer": {"device": "cpu", "ratio": 0.5}})",
+                                   R"({"optimizer": {"type": "Adagrad", "params": {"lr": 1e-4}}})"),
             named + ".ratio below 1 with another optimizer than Adam (an error of DeepSpeed's)");
-  EXPECT_EQ(reason(R"({"offload_optimizer": {"device": "cpu", "super_offload": true}})"),
-            named + ".super_offload");
-  EXPECT_EQ(reason(R"({"offload_optimizer": {"device": "cpu"},
+  EXPECT_EQ(
+      skip_reason_of_stage_3(R"({"offload_optimizer": {"device": "cpu", "super_offload": true}})"),
+      named + ".super_offload");
+  EXPECT_EQ(skip_reason_of_stage_3(R"({"offload_optimizer": {"device": "cpu"},
                        "offload_param": {"device": "cpu"}})"),
             "runs");
-  EXPECT_EQ(reason(R"({"offload_optimizer": {"device": "cpu"}, "zero_quantized_gradients": true})"),
+  EXPECT_EQ(skip_reason_of_stage_3(
+                R"({"offload_optimizer": {"device": "cpu"}, "zero_quantized_gradients": true})"),
             named + " with zero_quantized_gradients");
-  EXPECT_EQ(reason(R"({"offload_optimizer": {"device": "cpu"}, "mics_shard_size": 1})"),
-            named + " with mics_shard_size");
-  EXPECT_EQ(reason(R"({"offload_optimizer": {"device": "cpu"}, "zero_hpz_partition_size": 2})"),
+  EXPECT_EQ(
+      skip_reason_of_stage_3(R"({"offload_optimizer": {"device": "cpu"}, "mics_shard_size": 1})"),
+      named + " with mics_shard_size");
+  EXPECT_EQ(skip_reason_of_stage_3(
+                R"({"offload_optimizer": {"device": "cpu"}, "zero_hpz_partition_size": 2})"),
             named + " with zero_hpz_partition_size");
-  EXPECT_EQ(reason(cpu, R"({"data_types": {"grad_accum_dtype": "fp32"}})"),
+  EXPECT_EQ(skip_reason_of_stage_3(cpu, R"({"data_types": {"grad_accum_dtype": "fp32"}})"),
             named + " with data_types.grad_accum_dtype in stage 3");
-  EXPECT_EQ(reason(cpu, R"({"optimizer": {"type": "SGD"}, "zero_allow_untested_optimizer": true})"),
+  EXPECT_EQ(skip_reason_of_stage_3(
+                cpu, R"({"optimizer": {"type": "SGD"}, "zero_allow_untested_optimizer": true})"),
             named + " with an optimizer that has no CPU kernel");
-  EXPECT_EQ(reason(cpu, R"({"dstune": {"deepspeed_version": "0.18.9"}})"),
+  EXPECT_EQ(skip_reason_of_stage_3(cpu, R"({"dstune": {"deepspeed_version": "0.18.9"}})"),
             named + " before DeepSpeed 0.19.8");
 }
 
