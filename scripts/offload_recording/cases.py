@@ -5,6 +5,7 @@ placement every pair of values of two axes occurs in at least one case, drawn by
 that the list is the same everywhere.
 """
 import itertools
+import math
 import random
 
 SEED = 20260219
@@ -23,6 +24,13 @@ def blocks(number, width, wide):
 
 
 MODELS = {
+    # For the drive: parts of tensors and sub-groups above what DeepSpeed swaps, just below it, and far below.
+    "wide_blocks": [("embedding", "embedding", (8009, 133)), *blocks(2, 133, 16001),
+                    ("head", "linear", (133, 517, False))],
+    "mixed_blocks": [("embedding", "embedding", (1009, 131)), *blocks(1, 131, 16007),
+                     ("up1", "linear", (131, 394, True)), ("down1", "linear", (394, 131, True)),
+                     ("up2", "linear", (131, 16007, True)), ("down2", "linear", (16007, 131, True)),
+                     ("norm2", "norm", (131, )), ("head", "linear", (131, 77, True))],
     "two_blocks": [("embedding", "embedding", (509, 65)), *blocks(2, 65, 190), ("head", "linear", (65, 509, False))],
     "four_blocks": [("embedding", "embedding", (1000, 130)), *blocks(4, 130, 394), ("head", "linear", (130, 77, True))],
 }
@@ -42,6 +50,10 @@ def parameters_of(model):
     """Names and shapes in the order of model.parameters()."""
     return [(f"{module}.{name}", shape) for module, kind, sizes in MODELS[model]
             for name, shape in tensors_of(kind, sizes)]
+
+
+def elements_of(model):
+    return [math.prod(shape) for _, shape in parameters_of(model)]
 
 
 def modules_of(model):
@@ -91,9 +103,12 @@ OTHER_OPTIMIZERS = [("stage1", "Lion"), ("stage2", "Adagrad"), ("stage2", "Lion"
                     ("stage3", "Lion"), ("stage3_parameters", "Adagrad")]
 
 # In elements: small ones are exceeded by some tensors, so that these are reduced alone.
-BUCKETS = {"two_blocks": dict(small=20_000, large=400_000), "four_blocks": dict(small=60_000, large=2_000_000)}
+BUCKETS = {"two_blocks": dict(small=20_000, large=400_000), "four_blocks": dict(small=60_000, large=2_000_000),
+           "wide_blocks": dict(small=60_000, large=12_000_000), "mixed_blocks": dict(small=60_000, large=12_000_000)}
 # Of this rank's elements: "whole" is DeepSpeed's default.
-SUB_GROUPS = {"two_blocks": dict(small=4_000, medium=15_000), "four_blocks": dict(small=12_000, medium=50_000)}
+SUB_GROUPS = {"two_blocks": dict(small=4_000, medium=15_000), "four_blocks": dict(small=12_000, medium=50_000),
+              "wide_blocks": dict(small=400_000, medium=1_200_000),
+              "mixed_blocks": dict(small=40_000, medium=300_000)}
 PREFETCH = {"none": 0, "small": 20_000}
 
 

@@ -8,11 +8,13 @@ real autograd calls gradients' and modules' hooks of the same model on the CPU (
 import contextlib
 import functools
 import os
+import tempfile
+import traceback
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from . import backward_order, cases, purposes
+from . import backward_order, cases, drive_cases, pretended_drive, purposes
 from .recorder import Recorder
 
 os.environ.setdefault("DS_ACCELERATOR", "cpu")
@@ -20,6 +22,7 @@ os.environ.setdefault("DS_ACCELERATOR", "cpu")
 DTYPES = dict(bf16=torch.bfloat16, fp16=torch.float16, fp32=torch.float32)
 DEVICE = "cuda:0"
 STEPS = 2  # of which the last is recorded
+STEPS_WITH_DRIVE = 3  # the first makes new states, and what is fetched when is as in the second from the third on
 TOKENS = 16
 PLENTY = 1 << 40
 COLLECTIVES = ("all_reduce", "all_gather_into_tensor", "reduce_scatter_fn", "reduce", "broadcast", "all_gather",
@@ -335,10 +338,69 @@ def prepare(case, recorder):
 
 def record(case):
     """The row of a case, and what no rule of purposes.py names. Once per process: DeepSpeed is changed for good."""
-    order = backward_order.of(lambda: make_module(case["model"], torch.float32), TOKENS)
-    recorder = Recorder()
-    deepspeed, hooks = prepare(case, recorder)
-    with FakeTensorMode(allow_non_fake_inputs=True), recorder:
+    run = Run(case)
+    with run.prepared() as initialize:
+        run.initialize(initialize)
+        for step in range(STEPS_WITH_DRIVE if run.drive else STEPS):
+            run.step(step)
+        steady = run.recorder.bytes_by_purpose()
+    return run.row(steady), run.recorder.unnamed
+
+
+def outcome(case):
+    """Whether and how DeepSpeed dies of a case that asks for too little."""
+    run = Run(case)
+    try:
+        with run.prepared() as initialize:
+            run.initialize(initialize)
+            for step in range(STEPS_WITH_DRIVE):
+                run.step(step)
+    except Exception as fault:
+        last = traceback.extract_tb(fault.__traceback__)[-1]
+        words = str(fault).strip().splitlines()
+        return dict(phase=run.recorder.phase, type=type(fault).__name__, message=words[-1] if words else "",
+                    function=last.name, statement=last.line)
+    return None
+
+
+class Run:
+    """DeepSpeed with a model, from before it is initialized to its last step."""
+
+    def __init__(self, case):
+        self.case, on_drive = case, drive_cases.is_on_drive(case)
+        self.recorder = Recorder(locks=on_drive)
+        self.drive = pretended_drive.Drive(self.recorder) if on_drive else None
+        self.engine, self.setup = None, {}
+        self.phases, self.first_phases, self.peaks, self.before_step = {}, {}, [], {}
+
+    @contextlib.contextmanager
+    def prepared(self):
+        """In a folder of its own and with tensors that are pretended; yields what makes an engine."""
+        case = self.case
+        order = backward_order.of(lambda: make_module(case["model"], torch.float32), TOKENS)
+        deepspeed, hooks = prepare(case, self.recorder)
+        if self.drive:
+            pretended_drive.replace_operator(self.drive)
+        folder = os.getcwd()
+        with tempfile.TemporaryDirectory() as scratch, FakeTensorMode(allow_non_fake_inputs=True), self.recorder:
+            os.chdir(scratch)
+            try:
+                yield functools.partial(self._make_engine, deepspeed, hooks, order)
+            finally:
+                os.chdir(folder)
+
+    def initialize(self, make_engine):
+        make_engine()
+        self.setup = {**self.recorder.bytes_by_tier(), "at_host_peak": self.recorder.host_peak}
+
+    def step(self, step):
+        self.recorder.begin_peak()
+        self.phases = self._run_phases(step)
+        self.first_phases = self.first_phases or self.phases
+        self.peaks.append(self.recorder.host_peak)
+
+    def _make_engine(self, deepspeed, hooks, order):
+        case, recorder = self.case, self.recorder
         with recorder.making("model"), torch.device(DEVICE):
             module = make_module(case["model"], DTYPES[case["dtype"]])
         parameters = list(module.parameters())
@@ -349,51 +411,62 @@ def record(case):
         del parameters
         recorder.phase = "setup"
         recorder.begin_peak()
-        engine = deepspeed.initialize(model=module, model_parameters=groups, config=cases.config_of(case))[0]
-        del groups
-        replay.engine = engine
-        setup = {**recorder.bytes_by_tier(), "at_host_peak": recorder.host_peak}
-        for step in range(STEPS):
-            recorder.begin_peak()
-            phases = run_step(engine, recorder, case["accumulation"], step)
-        steady = recorder.bytes_by_purpose()
-    return row_of(case, recorder, setup, steady, phases), recorder.unnamed
+        self.engine = deepspeed.initialize(model=module, model_parameters=groups,
+                                           config=drive_cases.config_of(case))[0]
+        replay.engine = self.engine
+
+    def _run_phases(self, step):
+        """One optimizer step; the names of its phases, and how they are called in the row."""
+        phases, recorder, accumulation = {}, self.recorder, self.case["accumulation"]
+
+        def enter(micro_step, name):
+            recorder.phase = f"{step} {micro_step} {name}"
+            phases[recorder.phase] = f"{micro_step} {name}"
+
+        for micro_step in range(accumulation):
+            enter(micro_step, "forward")
+            with recorder.making("activations"):
+                tokens = torch.zeros(1, TOKENS, dtype=torch.long, device=DEVICE)
+            out = self.engine(tokens)
+            with recorder.making("loss"):
+                loss = out.float().mean()
+            del out
+            enter(micro_step, "backward")
+            self.engine.backward(loss)
+            del loss, tokens
+            if micro_step == accumulation - 1:
+                self.before_step = recorder.bytes_by_purpose()
+            enter(micro_step, "step")
+            self.engine.step()
+        return phases
+
+    def row(self, steady):
+        case, recorder = self.case, self.recorder
+        row = dict(name=case["name"], placement=case["placement"], model=case["model"], ranks=case["ranks"],
+                   rank=cases.rank_of(case), parameter_groups=cases.groups_of(case),
+                   ds_config=drive_cases.config_of(case), setup=self.setup, steady=steady,
+                   step=dict(at_host_peak=self.peaks[-1]), pinned=recorder.pins.summary(),
+                   pins=recorder.pins.requests, phases=self._noted(self.phases))
+        if self.drive:
+            row["setup"]["drive"] = drive_of(recorder.notes["setup"])
+            row.update(before_step=self.before_step, first_step=dict(at_host_peak=self.peaks[0]),
+                       locked=recorder.locks.requests, files=self.drive.files(),
+                       first_phases=self._noted(self.first_phases))
+        return row
+
+    def _noted(self, phases):
+        found = {}
+        for phase, name in phases.items():
+            notes = self.recorder.notes.get(phase)
+            if notes is None:
+                continue
+            found[name] = dict(copies=[[*key, *sums] for key, sums in notes["copies"].items()],
+                               waits=dict(notes["waits"]), reads=dict(notes["reads"]),
+                               host_passes=[[what, *sums] for what, sums in notes["host_passes"].items()])
+            if self.drive:
+                found[name]["drive"] = drive_of(notes)
+        return found
 
 
-def run_step(engine, recorder, accumulation, step):
-    """One optimizer step; the names of its phases, and how they are called in the row."""
-    phases = {}
-
-    def enter(micro_step, name):
-        recorder.phase = f"{step} {micro_step} {name}"
-        phases[recorder.phase] = f"{micro_step} {name}"
-
-    for micro_step in range(accumulation):
-        enter(micro_step, "forward")
-        with recorder.making("activations"):
-            tokens = torch.zeros(1, TOKENS, dtype=torch.long, device=DEVICE)
-        out = engine(tokens)
-        with recorder.making("loss"):
-            loss = out.float().mean()
-        del out
-        enter(micro_step, "backward")
-        engine.backward(loss)
-        del loss, tokens
-        enter(micro_step, "step")
-        engine.step()
-    return phases
-
-
-def row_of(case, recorder, setup, steady, phases):
-    found = {}
-    for phase, name in phases.items():
-        notes = recorder.notes.get(phase)
-        if notes is None:
-            continue
-        found[name] = dict(copies=[[*key, *sums] for key, sums in notes["copies"].items()], waits=dict(notes["waits"]),
-                           reads=dict(notes["reads"]),
-                           host_passes=[[what, *sums] for what, sums in notes["host_passes"].items()])
-    return dict(name=case["name"], placement=case["placement"], model=case["model"], ranks=case["ranks"],
-                rank=cases.rank_of(case), parameter_groups=cases.groups_of(case), ds_config=cases.config_of(case),
-                setup=setup, steady=steady, step=dict(at_host_peak=recorder.host_peak),
-                pinned=recorder.pins.summary(), pins=recorder.pins.requests, phases=found)
+def drive_of(notes):
+    return [[*key, *sums] for key, sums in notes["drive"].items()]

@@ -58,6 +58,15 @@ ALLOCATIONS = [
     ("stage3", "unscale_and_clip_grads", "", "norm"),
     ("stage3", "step_with_gradscaler", "", "moments"),
     ("coalesced_collectives", "", "", "communication"),
+    # the drive
+    ("utils", "", "new_cpu_locked_tensor", "optimizer swap buffers"),
+    ("partitioned_param_swapper", "reserve_partitioned_swap_space", "", "write-back buffer"),
+    ("partitioned_param_swapper", "_configure_aio", "", "parameter swap buffers"),
+    ("partitioned_param_swapper", "", "", "swapping"),
+    ("partitioned_optimizer_swapper", "", "", "swapping"),
+    ("pipelined_optimizer_swapper", "", "", "swapping"),
+    ("optimizer_utils", "", "", "swapping"),
+    ("async_swapper", "", "", "swapping"),
     # all stages
     ("utils", "has_inf_or_nan", "", "overflow"),
     ("utils", "is_invalid_grad_norm", "", "norm"),
@@ -89,6 +98,12 @@ COPIES = [
     ("stage3", "has_overflow", "", "overflow"),
     ("stage3", "_reassign_or_swap_out_partitioned_parameters", "", "update"),
     ("utils", "mask_nan_or_inf_with_val_inplace", "", "norm"),
+    ("async_swapper", "_swap_out_tensor", "", "gradient"),
+    ("optimizer_utils", "read_unswapped_gradients", "", "kept gradient"),
+    ("optimizer_utils", "_swap_out_unpinned_tensors", "", "master"),
+    ("stage3", "_swap_in_sub_group_to_flat_buffer", "", "master"),
+    ("stage3", "_partitioned_params_swap_out", "", "update"),
+    ("partitioned_param_swapper", "swap_into_buffer", "", "parameter"),
     ("partition_parameters", "", "ds_tensor", "parameter"),
 ]
 
@@ -100,6 +115,18 @@ WAITS = [
     ("partitioned_param_coordinator", "", "", "parameters"),
     ("partition_parameters", "", "", "parameters"),
     ("timer", "", "", "timer"),
+    ("async_swapper", "_wait_for_swap_complete", "", "drive gradient writes"),
+    ("optimizer_utils", "_swap_out_unpinned_tensors", "", "drive new states"),
+    ("optimizer_utils", "_swap_in_fp16_params", "", "drive parameter reads"),
+    ("partitioned_optimizer_swapper", "_swap_in_parameter", "", "drive state reads"),
+    ("partitioned_optimizer_swapper", "_swap_in_pinned_gradients", "", "drive gradient reads"),
+    ("partitioned_optimizer_swapper", "_swap_out_optimizer_state", "", "drive state writes"),
+    # The pipelined swapper waits for states and gradients together.
+    ("pipelined_optimizer_swapper", "swap_in_optimizer_state", "", "drive state reads"),
+    ("pipelined_optimizer_swapper", "_complete_swap_out", "", "drive state writes"),
+    ("partitioned_param_swapper", "synchronize_reads", "", "drive parameter reads"),
+    ("partitioned_param_swapper", "synchronize_writes", "", "drive parameter writes"),
+    ("utils", "swap_out", "", "drive parameter writes"),
 ]
 
 READS = [
@@ -122,6 +149,11 @@ HOST_PASSES = [
     ("stage_1_and_2", "step", "bit16_partition_buffer", "cast"),
     ("stage3", "unscale_and_clip_grads", "", "unscale"),
     ("stage3", "_reassign_or_swap_out_partitioned_parameters", "", "cast"),
+    ("stage3", "_partitioned_params_swap_out", "", "cast"),
+    ("async_swapper", "_swap_out_tensor", "", "swap gradient"),
+    ("optimizer_utils", "_swap_out_unpinned_tensors", "", "swap new state"),
+    ("optimizer_utils", "read_unswapped_gradients", "", "swap gradient"),
+    ("pipelined_optimizer_swapper", "_swap_out_optimizer_state", "", "swap new state"),
 ]
 
 STREAMS = [

@@ -21,7 +21,8 @@ from . import purposes
 from .pinned_requests import PinnedRequests
 
 DEVICE, PINNED, HOST = "device", "pinned", "host"
-HOST_TIERS = (PINNED, HOST)
+# By mlock() and of the exact size: CUDA does not know, so a copy from or to it is like one of pageable memory.
+LOCKED = "locked"
 ARROWS = {True: "D2H", False: "H2D"}
 # What is no pass over the elements: views, and memory that is handed out.
 NO_PASSES = {"_unsafe_view", "alias", "as_strided", "detach", "device", "empty", "empty_like", "empty_strided",
@@ -38,17 +39,20 @@ class Live:
 
 
 class Recorder(TorchDispatchMode):
-    def __init__(self):
+    def __init__(self, locks=False):
+        """`locks`: locked memory is one of the tiers, else there must be none."""
         super().__init__()
-        self.pins = PinnedRequests()
+        self.pins, self.locks = PinnedRequests(), PinnedRequests()
+        self.host_tiers = (PINNED, HOST, LOCKED) if locks else (PINNED, HOST)
         self.phase = ""
         self.notes = collections.defaultdict(lambda: dict(copies={}, waits=collections.Counter(),
-                                                          reads=collections.Counter(), host_passes={}))
+                                                          reads=collections.Counter(), host_passes={},
+                                                          drive={}))
         self.host_peak = {}
         self.unnamed = collections.Counter()  # sites that no rule names, for who adds rules
         self._live = {}
         self._purpose = None
-        self._pinning = None  # the purpose of the request that is being answered
+        self._request = None  # tier and purpose of the request that is being answered
         self._streams = ["default"]
 
     # What the accelerator tells.
@@ -70,17 +74,27 @@ class Recorder(TorchDispatchMode):
         finally:
             self._purpose = before
 
-    @contextlib.contextmanager
     def pinning(self):
         """The next host tensor is pinned."""
-        self._pinning = self._name(purposes.ALLOCATIONS)
+        return self._answering(PINNED)
+
+    def locking(self):
+        """The next host tensor is locked."""
+        return self._answering(LOCKED)
+
+    @contextlib.contextmanager
+    def _answering(self, tier):
+        self._request = tier, self._name(purposes.ALLOCATIONS)
         try:
             yield
         finally:
-            self._pinning = None
+            self._request = None
 
     def is_pinned(self, tensor):
         return self._tier(tensor) == PINNED
+
+    def is_locked(self, tensor):
+        return self._tier(tensor) == LOCKED
 
     def wait(self):
         name = purposes.name_by(purposes.WAITS)
@@ -92,6 +106,12 @@ class Recorder(TorchDispatchMode):
         passes = self.notes[self.phase]["host_passes"].setdefault(what, [0, 0])
         passes[0] += 1
         passes[1] += elements
+
+    def transfer(self, purpose, direction, size):
+        """Between memory and the drive; direction is "read" or "write"."""
+        sums = self.notes[self.phase]["drive"].setdefault((purpose, direction), [0, 0])
+        sums[0] += 1
+        sums[1] += size
 
     def copy(self, to_host, tier, blocking, size):
         key = (self._streams[-1], purposes.name_by(purposes.COPIES), ARROWS[to_host], tier,
@@ -105,11 +125,11 @@ class Recorder(TorchDispatchMode):
     # What is asked afterwards.
 
     def begin_peak(self):
-        self.host_peak = {PINNED: 0, HOST: 0}
+        self.host_peak = dict.fromkeys(self.host_tiers, 0)
         self._note_peak(0)
 
     def bytes_by_tier(self):
-        sums = dict.fromkeys((PINNED, HOST, DEVICE), 0)
+        sums = dict.fromkeys((*self.host_tiers, DEVICE), 0)
         for live in self._alive():
             sums[live.tier] += live.bytes
         return sums
@@ -119,7 +139,7 @@ class Recorder(TorchDispatchMode):
         for live in self._alive():
             sums[live.tier][live.purpose] += live.bytes
         return {tier: dict(sorted((name, size) for name, size in sums[tier].items() if size))
-                for tier in (DEVICE, PINNED, HOST)}
+                for tier in (DEVICE, *self.host_tiers)}
 
     # What is seen.
 
@@ -202,7 +222,7 @@ class Recorder(TorchDispatchMode):
         if tensor.device.type != "cpu":
             return DEVICE
         live = self._live.get(tensor.untyped_storage()._cdata) if isinstance(tensor, FakeTensor) else None
-        return PINNED if live and not live.reference.expired() and live.tier == PINNED else HOST
+        return live.tier if live and not live.reference.expired() else HOST
 
     def _see(self, tensor):
         if not isinstance(tensor, FakeTensor) or tensor.device.type == "meta":
@@ -215,17 +235,21 @@ class Recorder(TorchDispatchMode):
             self._forget(storage._cdata)
         if tensor.device.type != "cpu":
             self._live[storage._cdata] = Live(storage, DEVICE, self._name(purposes.ALLOCATIONS))
-        elif self._pinning:
+        elif self._request:
             self._sweep()  # what was freed is in the cache by now
-            request = self.pins.add(self._pinning, storage.nbytes())
-            self._live[storage._cdata] = Live(storage, PINNED, self._pinning, request)
+            tier, purpose = self._request
+            request = self._requests_of(tier).add(purpose, storage.nbytes())
+            self._live[storage._cdata] = Live(storage, tier, purpose, request)
         else:
             self._live[storage._cdata] = Live(storage, HOST, self._name(purposes.ALLOCATIONS))
 
     def _forget(self, key):
         live = self._live.pop(key)
         if live.request is not None:
-            self.pins.free(live.request)
+            self._requests_of(live.tier).free(live.request)
+
+    def _requests_of(self, tier):
+        return self.pins if tier == PINNED else self.locks
 
     def _sweep(self):
         for key in [key for key, live in self._live.items() if live.reference.expired()]:
@@ -238,5 +262,5 @@ class Recorder(TorchDispatchMode):
     def _note_peak(self, temporary):
         sums = self.bytes_by_tier()
         sums[HOST] += temporary
-        if sums[PINNED] + sums[HOST] > self.host_peak.get(PINNED, 0) + self.host_peak.get(HOST, 0):
-            self.host_peak = {tier: sums[tier] for tier in HOST_TIERS}
+        if sum(sums[tier] for tier in self.host_tiers) > sum(self.host_peak.values()):
+            self.host_peak = {tier: sums[tier] for tier in self.host_tiers}

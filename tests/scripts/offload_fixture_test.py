@@ -10,12 +10,14 @@ import unittest
 
 ROOT = pathlib.Path(os.environ["DSTUNE_SOURCE_DIR"])
 sys.path.insert(0, str(ROOT / "scripts"))
-from offload_recording import cases, purposes  # noqa: E402
+from offload_recording import cases, drive_cases, purposes  # noqa: E402
 from offload_recording.pinned_requests import PinnedRequests, rounded  # noqa: E402
 
 FIXTURE = json.loads((ROOT / "tests/data/offload_fixture.json").read_text(encoding="utf-8"))
 ROWS = FIXTURE["rows"]
-HOST_TIERS = ("pinned", "host")
+DRAWN = cases.drawn() + drive_cases.drawn()
+PLACEMENTS = {**cases.PLACEMENTS, **drive_cases.PLACEMENTS}
+HOST_TIERS = ("pinned", "host", "locked")
 STREAMS = {"default", "reduction", "gather"}
 
 
@@ -27,24 +29,29 @@ def copies_of(row):
     return [copy for phase in row["phases"].values() for copy in phase["copies"]]
 
 
+def bytes_on_drive(phases, *which):
+    """Of one purpose and direction."""
+    return sum(size for phase in phases.values() for *key, _, size in phase["drive"] if key == [*which])
+
+
 class Cases(unittest.TestCase):
     def test_names_are_unique_and_every_draw_is_the_same(self):
-        names = [case["name"] for case in cases.drawn()]
+        names = [case["name"] for case in DRAWN]
 
         self.assertEqual(len(names), len(set(names)))
         self.assertGreaterEqual(len(names), 60)
-        self.assertEqual(cases.drawn(), cases.drawn())
+        self.assertEqual(DRAWN, cases.drawn() + drive_cases.drawn())
 
     def test_each_pair_of_values_occurs_within_each_placement(self):
-        for name, placement in cases.PLACEMENTS.items():
-            found = [case for case in cases.drawn() if case["placement"] == name]
+        for name, placement in PLACEMENTS.items():
+            found = [case for case in DRAWN if case["placement"] == name]
             for one, other in itertools.combinations(placement["axes"], 2):
                 with self.subTest(placement=name, axes=(one, other)):
                     self.assertLessEqual(set(itertools.product(placement["axes"][one], placement["axes"][other])),
                                          {(case[one], case[other]) for case in found})
 
     def test_parameters_are_each_in_one_module_and_one_group(self):
-        for case in cases.drawn():
+        for case in DRAWN:
             everything = list(range(len(cases.parameters_of(case["model"]))))
             in_modules = [i for _, _, members in cases.modules_of(case["model"]) for i in members]
             in_groups = [i for _, members in cases.groups_of(case) for i in members]
@@ -111,12 +118,10 @@ class Purposes(unittest.TestCase):
 
 class Fixture(unittest.TestCase):
     def test_it_has_the_cases_as_they_are_drawn(self):
-        drawn = cases.drawn()
-
-        self.assertEqual([row["name"] for row in ROWS], [case["name"] for case in drawn])
-        for row, case in zip(ROWS, drawn):
+        self.assertEqual([row["name"] for row in ROWS], [case["name"] for case in DRAWN])
+        for row, case in zip(ROWS, DRAWN):
             with self.subTest(name=row["name"]):
-                self.assertEqual(row["ds_config"], as_json(cases.config_of(case)))
+                self.assertEqual(row["ds_config"], as_json(drive_cases.config_of(case)))
                 self.assertEqual(row["parameter_groups"], as_json(cases.groups_of(case)))
                 self.assertEqual((row["ranks"], row["rank"]), (case["ranks"], cases.rank_of(case)))
 
@@ -164,11 +169,11 @@ class Fixture(unittest.TestCase):
 
     def test_peaks_are_no_less_than_what_stays(self):
         for row in ROWS:
-            after = sum(sum(row["steady"][tier].values()) for tier in HOST_TIERS)
+            after = sum(sum(row["steady"].get(tier, {}).values()) for tier in HOST_TIERS)
             with self.subTest(name=row["name"]):
                 self.assertGreaterEqual(sum(row["step"]["at_host_peak"].values()), after)
                 self.assertGreaterEqual(sum(row["setup"]["at_host_peak"].values()),
-                                        row["setup"]["pinned"] + row["setup"]["host"])
+                                        sum(row["setup"].get(tier, 0) for tier in HOST_TIERS))
 
     def test_gradients_and_updates_go_once_each_way_in_a_step(self):
         """Below stage 3 and of the elements that are this rank's, without those that pad its part."""
@@ -184,6 +189,55 @@ class Fixture(unittest.TestCase):
                 self.assertLessEqual(fp32 - padding, down)
                 self.assertLessEqual(down, fp32)
                 self.assertEqual(up * 4, fp32 * size)
+
+
+class FixtureOfDrive(unittest.TestCase):
+    ROWS = [row for row in ROWS if row["placement"] in drive_cases.PLACEMENTS]
+
+    def test_only_rows_with_a_drive_have_its_columns(self):
+        for row in ROWS:
+            columns = [key for key in ("files", "locked", "before_step", "first_step", "first_phases") if key in row]
+            with self.subTest(name=row["name"]):
+                self.assertEqual(bool(columns), row in self.ROWS)
+                self.assertEqual("drive" in row["setup"], row in self.ROWS)
+                self.assertEqual("locked" in row["steady"], row in self.ROWS)
+
+    def test_locked_memory_is_what_was_asked_for(self):
+        for row in self.ROWS:
+            kept = {}
+            for purpose, size, *after in row["locked"]:
+                if not after:
+                    kept[purpose] = kept.get(purpose, 0) + size
+            with self.subTest(name=row["name"]):
+                self.assertEqual(kept, row["steady"]["locked"])
+                self.assertEqual(sum(kept.values()), row["setup"]["locked"])
+
+    def test_transfers_are_whole_pieces_of_the_threads(self):
+        for row in self.ROWS:
+            piece = 1024 * row["ds_config"]["aio"]["intra_op_parallelism"]
+            for phase in row["phases"].values():
+                for purpose, direction, calls, size in phase["drive"]:
+                    with self.subTest(name=row["name"], purpose=purpose):
+                        self.assertIn(purpose, ("master", "state", "gradient", "parameter"))
+                        self.assertIn(direction, ("read", "write"))
+                        self.assertGreater(calls, 0)
+                        self.assertEqual(size % piece, 0)
+
+    def test_a_settled_step_reads_and_writes_all_that_is_on_the_drive_once(self):
+        for row in self.ROWS:
+            for purpose in {"master", "state", "gradient"} & set(row["files"]):
+                for direction in ("read", "write"):
+                    with self.subTest(name=row["name"], purpose=purpose, direction=direction):
+                        self.assertEqual(bytes_on_drive(row["phases"], purpose, direction),
+                                         row["files"][purpose][1])
+
+    def test_the_first_step_writes_states_that_it_has_not_read(self):
+        for row in self.ROWS:
+            states = row["files"].get("state", [0, 0])[1]
+            with self.subTest(name=row["name"]):
+                self.assertEqual(bytes_on_drive(row.get("first_phases", {}), "state", "read"), 0)
+                if "first_phases" in row:
+                    self.assertEqual(bytes_on_drive(row["first_phases"], "state", "write"), states)
 
 
 if __name__ == "__main__":
