@@ -47,8 +47,12 @@ the peaks it counts as the other two do. What they have besides:
     files         after the last step: their number and bytes by purpose
     before_step   as steady, after the last backward of the last step. A view keeps all of its tensor: where the tail of
                   a gradient stays on the device, so does the gradient
-    first_step    the peak within the first step, and
-    first_phases  its phases
+    first_step    the peak within the first step
+    first_phases  its phases (stage3_nvme)
+
+Beside the rows are `deaths`, of offload_recording/deaths.py: what is `asked`, and, unless nothing happens in three
+steps, how DeepSpeed `dies`: the phase ("setup", or "STEP MICRO_STEP forward|backward|step", counted from 0), the
+exception's type, the last line of its message, the function and the statement.
 
 A copy that converts sends what torch sends: a blocking one is converted by the host through a temporary there, which is
 in the peaks and in the passes.
@@ -65,7 +69,7 @@ import pathlib
 import sys
 import traceback
 
-from offload_recording import cases, drive_cases
+from offload_recording import cases, deaths, drive_cases
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FIXTURE = ROOT / "tests/data/offload_fixture.json"
@@ -76,14 +80,14 @@ def try_to_record(case):
 
     os.dup2(2, 1)  # what DeepSpeed prints
     try:
-        if drive_cases.asks_for_death(case):
-            return case["name"], drive_cases.death_of(case, pretended_device.outcome(case)), {}, None
+        if "asked" in case:
+            return case["name"], deaths.line_of(case, *pretended_device.outcome(case)), {}, None
         return (case["name"], *pretended_device.record(case), None)
     except Exception:  # the others are recorded all the same
         return case["name"], None, {}, traceback.format_exc()
 
 
-def text_of(rows, deaths):
+def text_of(rows, died):
     """The file, of lines by the names of what they record."""
     import deepspeed
     import torch
@@ -94,7 +98,7 @@ def text_of(rows, deaths):
             f'"deepspeed": "{deepspeed.__version__.strip()}",\n "models": {{\n' +
             ",\n".join(f'  "{name}": {model}' for name, model in models.items()) + '\n },\n "rows": [\n' +
             ",\n".join("  " + row for row in rows) + '\n ],\n "deaths": [\n' +
-            ",\n".join("  " + death for death in deaths) + "\n ]\n}\n")
+            ",\n".join("  " + line for line in died) + "\n ]\n}\n")
 
 
 def lines_in(file):
@@ -141,9 +145,9 @@ def options_of():
 
 def main():
     options = options_of()
-    rows, deaths = cases.drawn() + drive_cases.drawn(), drive_cases.deaths()
+    rows, may_die = cases.drawn() + drive_cases.drawn(), deaths.drawn()
     known = lines_in(options.file) if options.add else {}
-    found = [case for case in rows + deaths if options.only in (None, case["name"]) and case["name"] not in known]
+    found = [case for case in rows + may_die if options.only in (None, case["name"]) and case["name"] not in known]
     if options.only and not found:
         sys.exit(f"no case is called {options.only}")
     if options.list:
@@ -158,7 +162,7 @@ def main():
         print(json.dumps(json.loads(lines[options.only]), indent=1))
         return
     lines.update(known)
-    texts = [[lines[case["name"]] for case in part] for part in (rows, deaths)]
+    texts = [[lines[case["name"]] for case in part] for part in (rows, may_die)]
     options.file.write_text(text_of(*texts), encoding="utf-8")
 
 

@@ -348,7 +348,7 @@ def record(case):
 
 
 def outcome(case):
-    """Whether and how DeepSpeed dies of a case that asks for too little."""
+    """The files that DeepSpeed has written, and how it dies of a case that asks for too little, {} if not."""
     run = Run(case)
     try:
         with run.prepared() as initialize:
@@ -358,9 +358,9 @@ def outcome(case):
     except Exception as fault:
         last = traceback.extract_tb(fault.__traceback__)[-1]
         words = str(fault).strip().splitlines()
-        return dict(phase=run.recorder.phase, type=type(fault).__name__, message=words[-1] if words else "",
-                    function=last.name, statement=last.line)
-    return None
+        return run.drive.files(), dict(phase=run.recorder.phase, type=type(fault).__name__,
+                                       message=words[-1] if words else "", function=last.name, statement=last.line)
+    return run.drive.files(), {}
 
 
 class Run:
@@ -450,8 +450,9 @@ class Run:
         if self.drive:
             row["setup"]["drive"] = drive_of(recorder.notes["setup"])
             row.update(before_step=self.before_step, first_step=dict(at_host_peak=self.peaks[0]),
-                       locked=recorder.locks.requests, files=self.drive.files(),
-                       first_phases=self._noted(self.first_phases))
+                       locked=recorder.locks.requests, files=self.drive.files())
+            if drive_cases.PLACEMENTS[case["placement"]].get("first_step"):
+                row["first_phases"] = self._noted(self.first_phases)
         return row
 
     def _noted(self, phases):

@@ -1,12 +1,14 @@
 """A drive that has nothing but the lengths of its files, in the place of DeepSpeed's aio operator.
 
-It refuses what the operator refuses: to read beyond the end of a file, lengths that its threads cannot share equally,
-to wait for nothing, and, as no configuration here asks for it, what would go through a bounce buffer.
+It refuses what the operator refuses: to read beyond the end of a file, and lengths that its threads cannot share
+equally. To wait for nothing, and what would go through a bounce buffer, is an error here as nothing asks for it.
 """
 import collections
 import pathlib
 
 import torch
+
+REFUSED = -1
 
 
 def purpose_of(path):
@@ -45,14 +47,16 @@ class Handle:
         self.drive, self.threads, self.pending = drive, threads, 0
 
     def async_pread(self, buffer, path, offset):
-        length = self.drive.lengths.get(str(path), -1)
-        assert offset + buffer.nbytes <= length, f"a read of {buffer.nbytes} bytes from a file of {length}"
+        if offset + buffer.nbytes > self.drive.lengths.get(str(path), -1):
+            return REFUSED
         return self._submit("read", buffer, path)
 
     def async_pwrite(self, buffer, path, offset):
-        lengths = self.drive.lengths
-        lengths[str(path)] = max(lengths.get(str(path), 0), offset + buffer.nbytes)  # nothing is cut off
-        return self._submit("write", buffer, path)
+        lengths, end = self.drive.lengths, offset + buffer.nbytes
+        status = self._submit("write", buffer, path)
+        if status != REFUSED:
+            lengths[str(path)] = max(lengths.get(str(path), 0), end)  # nothing is cut off
+        return status
 
     def wait(self):
         assert self.pending > 0, "there is nothing to wait for"
@@ -74,7 +78,8 @@ class Handle:
 
     def _submit(self, direction, buffer, path):
         assert self.is_pinned(buffer), f"the operator would make a bounce buffer of {buffer.nbytes} bytes"
-        assert buffer.nbytes % self.threads == 0, f"{buffer.nbytes} bytes for {self.threads} threads"
+        if buffer.nbytes % self.threads != 0:
+            return REFUSED
         self.drive.recorder.transfer(purpose_of(path), direction, buffer.nbytes)
         self.pending += 1
         return 0

@@ -10,7 +10,7 @@ import unittest
 
 ROOT = pathlib.Path(os.environ["DSTUNE_SOURCE_DIR"])
 sys.path.insert(0, str(ROOT / "scripts"))
-from offload_recording import cases, drive_cases, purposes  # noqa: E402
+from offload_recording import cases, deaths, drive_cases, purposes  # noqa: E402
 from offload_recording.pinned_requests import PinnedRequests, rounded  # noqa: E402
 
 FIXTURE = json.loads((ROOT / "tests/data/offload_fixture.json").read_text(encoding="utf-8"))
@@ -44,7 +44,7 @@ class Cases(unittest.TestCase):
 
     def test_each_pair_of_values_occurs_within_each_placement(self):
         for name, placement in PLACEMENTS.items():
-            found = [case for case in DRAWN if case["placement"] == name]
+            found = [case for case in DRAWN + drive_cases.with_the_dying() if case["placement"] == name]
             for one, other in itertools.combinations(placement["axes"], 2):
                 with self.subTest(placement=name, axes=(one, other)):
                     self.assertLessEqual(set(itertools.product(placement["axes"][one], placement["axes"][other])),
@@ -196,9 +196,10 @@ class FixtureOfDrive(unittest.TestCase):
 
     def test_only_rows_with_a_drive_have_its_columns(self):
         for row in ROWS:
-            columns = [key for key in ("files", "locked", "before_step", "first_step", "first_phases") if key in row]
+            columns = [key for key in ("files", "locked", "before_step", "first_step") if key in row]
             with self.subTest(name=row["name"]):
-                self.assertEqual(bool(columns), row in self.ROWS)
+                self.assertEqual(len(columns), 4 if row in self.ROWS else 0)
+                self.assertEqual("first_phases" in row, row["placement"] == "stage3_nvme")
                 self.assertEqual("drive" in row["setup"], row in self.ROWS)
                 self.assertEqual("locked" in row["steady"], row in self.ROWS)
 
@@ -238,6 +239,42 @@ class FixtureOfDrive(unittest.TestCase):
                 self.assertEqual(bytes_on_drive(row.get("first_phases", {}), "state", "read"), 0)
                 if "first_phases" in row:
                     self.assertEqual(bytes_on_drive(row["first_phases"], "state", "write"), states)
+
+
+class Deaths(unittest.TestCase):
+    FOUND = {death["name"]: death for death in FIXTURE["deaths"]}
+
+    def of_buffers(self, optimizer):
+        for case in deaths.of_optimizer_buffers():
+            if case["optimizer"] == optimizer:
+                yield case, self.FOUND[case["name"]]["dies"]
+
+    def test_they_are_as_they_are_drawn_and_none_is_a_row(self):
+        drawn = deaths.drawn()
+
+        self.assertEqual(list(self.FOUND), [case["name"] for case in drawn])
+        self.assertFalse(set(self.FOUND) & {row["name"] for row in ROWS})
+        for case in drawn:
+            with self.subTest(name=case["name"]):
+                self.assertEqual(self.FOUND[case["name"]]["asked"], as_json(case["asked"]))
+
+    def test_of_what_pairs_of_values_gave_deepspeed_dies(self):
+        for name in drive_cases.DYING:
+            with self.subTest(name=name):
+                self.assertIn("already assigned swap buffer", self.FOUND[name]["dies"]["message"])
+
+    def test_each_sub_group_in_the_pipeline_takes_buffers_for_all_its_states(self):
+        for optimizer, states in (("AdamW", 4), ("Lion", 4), ("Adagrad", 3)):
+            for case, dies in self.of_buffers(optimizer):
+                needed = states * min(case["sub_groups"], 1 + case["pipeline_read"] + case["pipeline_write"])
+                with self.subTest(name=case["name"]):
+                    self.assertEqual(bool(dies), case["buffer_count"] < needed)
+
+    def test_too_few_buffers_are_found_in_the_first_two_steps(self):
+        for optimizer in ("AdamW", "Lion", "Adagrad"):
+            for case, dies in self.of_buffers(optimizer):
+                with self.subTest(name=case["name"]):
+                    self.assertIn(dies.get("phase"), (None, "0 0 step", "1 0 step"))
 
 
 if __name__ == "__main__":
