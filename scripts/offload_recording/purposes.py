@@ -9,6 +9,7 @@ import pathlib
 import sys
 
 OTHER = "other"
+UNTOUCHED = "untouched"  # nothing is ever read or written there, so that the system has no memory for it
 NOT_SITES = ("/deepspeed/comm/", "/deepspeed/accelerator/", "/deepspeed/utils/nvtx")  # they act for who calls them
 
 ALLOCATIONS = [
@@ -61,6 +62,7 @@ ALLOCATIONS = [
     # the drive
     ("utils", "", "new_cpu_locked_tensor", "optimizer swap buffers"),
     ("partitioned_param_swapper", "reserve_partitioned_swap_space", "", "write-back buffer"),
+    ("partitioned_param_swapper", "_configure_aio", "torch.empty", UNTOUCHED),  # an example of the type for the next
     ("partitioned_param_swapper", "_configure_aio", "", "parameter swap buffers"),
     ("partitioned_param_swapper", "", "", "swapping"),
     ("partitioned_optimizer_swapper", "", "", "swapping"),

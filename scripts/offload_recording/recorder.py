@@ -241,7 +241,9 @@ class Recorder(TorchDispatchMode):
             request = self._requests_of(tier).add(purpose, storage.nbytes())
             self._live[storage._cdata] = Live(storage, tier, purpose, request)
         else:
-            self._live[storage._cdata] = Live(storage, HOST, self._name(purposes.ALLOCATIONS))
+            purpose = self._name(purposes.ALLOCATIONS)
+            if purpose != purposes.UNTOUCHED:
+                self._live[storage._cdata] = Live(storage, HOST, purpose)
 
     def _forget(self, key):
         live = self._live.pop(key)
