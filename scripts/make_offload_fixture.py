@@ -10,9 +10,9 @@
     --sites        says, beside, which of DeepSpeed's statements no rule of offload_recording/purposes.py names
     FILE           is written instead
 
-DeepSpeed runs as one rank of several with a GPU that torch only pretends to have (offload_recording/pretended_device.py
-says how, and what takes the hardware's place), so there are no times here: only what is allocated where, what is
-copied, what the host waits for, and what it computes. The cases are in offload_recording/cases.py, from stage 1 with
+DeepSpeed runs as one rank of several with a GPU that torch only pretends to have (offload_recording/runs.py says how,
+and pretended_device.py what takes the hardware's place), so there are no times here: only what is allocated where, what
+is copied, what the host waits for, and what it computes. The cases are in offload_recording/cases.py, from stage 1 with
 optimizer states on the host to stage 3 with parameters there too, or alone, and in drive_cases.py, where DeepSpeed
 swaps to a drive that keeps the lengths of its files (pretended_drive.py). They are drawn so that within such a
 placement each pair of values occurs. Each takes two optimizer steps, of which the second is in the row; with a drive
@@ -77,13 +77,13 @@ FIXTURE = ROOT / "tests/data/offload_fixture.json"
 
 
 def try_to_record(case):
-    from offload_recording import pretended_device  # not before it is needed: --list shall not ask for torch
+    from offload_recording import runs  # not before it is needed: --list shall not ask for torch
 
     os.dup2(2, 1)  # what DeepSpeed prints
     try:
         if "asked" in case:
-            return case["name"], deaths.line_of(case, *pretended_device.outcome(case)), {}, None
-        return (case["name"], *pretended_device.record(case), None)
+            return case["name"], deaths.line_of(case, *runs.outcome(case)), {}, None
+        return (case["name"], *runs.record(case), None)
     except Exception:  # the others are recorded all the same
         return case["name"], None, {}, traceback.format_exc()
 
@@ -115,7 +115,7 @@ def lines_in(file):
 def record_all(found, processes):
     """Lines by the names of the cases, each from a process of its own; and the unnamed sites."""
     import deepspeed.runtime.engine  # noqa: F401: so that the forks have it
-    from offload_recording import pretended_device  # noqa: F401: likewise
+    from offload_recording import runs  # noqa: F401: likewise
 
     lines, unnamed, failed = {}, {}, 0
     with multiprocessing.get_context("fork").Pool(processes, maxtasksperchild=1) as pool:
