@@ -40,6 +40,9 @@ class SpyingDevice final : public Device {
   }
   void write(std::span<const float> values, Tensor out) override { inner_.write(values, out); }
   void read(Tensor in, std::span<float> values) override { inner_.read(in, values); }
+  std::unique_ptr<DriveFile> open_drive_file(const std::string& directory) override {
+    return inner_.open_drive_file(directory);
+  }
   void spend_host_time(Seconds time) override { inner_.spend_host_time(time); }
   Seconds now() const override { return inner_.now(); }
 

@@ -259,6 +259,17 @@ void Device::write_scalar(double value, Tensor scalar) {
   wait_as_host(HostSync::blocking_copy, [this] { host_wait(record(current_stream_)); });
 }
 
+void Device::start_on_drive(DriveQueue& queue, const DriveTransfer& transfer,
+                            TransferPurpose purpose) {
+  ledger_.add_transfer(
+      {transfer.direction, purpose, Tier::nvme, false, Stream::compute, 0, transfer.tensor.size()});
+  queue.start(transfer);
+}
+
+void Device::await_drive(DriveQueue& queue) {
+  wait_as_host(HostSync::drive, [&] { stalling([&] { queue.wait(); }); });
+}
+
 void Device::note_transfer(const HostTransfer& copy) {
   ledger_.add_transfer({copy.direction, copy.purpose, copy.tier, copy.is_blocking, current_stream_,
                         0, copy.from.size()});

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "core/base/units.hpp"
 #include "core/device/device_reading.hpp"
+#include "core/device/drive/drive_file.hpp"
 #include "core/device/host_overhead.hpp"
 #include "core/device/host_transfer.hpp"
 #include "core/device/ledger/ledger.hpp"
@@ -102,6 +104,17 @@ class Device {
   void transfer(const HostTransfer& copy);
   /// Gives one element on the device a value that the host knows; the host waits for the copy.
   void write_scalar(double value, Tensor scalar);
+
+  /// A file without a name in `directory`, or in the nearest directory above it that exists, for
+  /// tensors of the host's memory.
+  /// @throws DriveError  if there can be no such file
+  virtual std::unique_ptr<DriveFile> open_drive_file(const std::string& directory) = 0;
+  /// Begins a read or write, and enters it in the ledger.
+  /// @param queue  of a file of this device
+  void start_on_drive(DriveQueue& queue, const DriveTransfer& transfer, TransferPurpose purpose);
+  /// Makes the host wait for what was started.
+  /// @throws DriveError  if the drive has failed
+  void await_drive(DriveQueue& queue);
 
   /// The fp32 elements of scratch that Attention and its backward need.
   virtual std::int64_t attention_workspace(const AttentionShape& shape) const = 0;

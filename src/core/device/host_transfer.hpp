@@ -18,7 +18,7 @@ struct HostTransfer {
 
   /// Whether the host goes on only when it is done: where a driver copies through memory of its
   /// own, it always does.
-  bool waits() const { return is_blocking || tier == Tier::pageable; }
+  bool waits() const { return is_blocking || tier != Tier::pinned; }
 };
 
 }  // namespace dstune

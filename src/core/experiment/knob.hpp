@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <variant>
 #include <vector>
 
 #include "core/base/json_fwd.hpp"
+#include "core/device/rates/aio_settings.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/input/key_rules.hpp"
 
@@ -45,13 +47,21 @@ struct ScaleMember {
   bool operator==(const ScaleMember&) const = default;
 };
 
+/// Names a member of StepConfig::aio.
+template <class Value>
+struct AioMember {
+  Value AioSettings::*inner = nullptr;
+  bool operator==(const AioMember&) const = default;
+};
+
 /// The member in which a StepConfig holds a knob; monostate: no member does.
 using KnobMember =
     std::variant<std::monostate, bool StepConfig::*, int StepConfig::*, std::int64_t StepConfig::*,
                  double StepConfig::*, DType StepConfig::*, std::optional<DType> StepConfig::*,
                  LeafModuleConfig StepConfig::*, ActivationCheckpointing StepConfig::*,
-                 OptimizerConfig StepConfig::*, ScaleMember<bool>, ScaleMember<int>,
-                 ScaleMember<double>>;
+                 OptimizerConfig StepConfig::*, OffloadDevice StepConfig::*,
+                 std::string StepConfig::*, ScaleMember<bool>, ScaleMember<int>,
+                 ScaleMember<double>, AioMember<bool>, AioMember<int>, AioMember<Bytes>>;
 
 template <class Value, class Config>
 auto& member_of(Config& config, Value StepConfig::*member) {
@@ -60,6 +70,10 @@ auto& member_of(Config& config, Value StepConfig::*member) {
 template <class Value, class Config>
 auto& member_of(Config& config, ScaleMember<Value> member) {
   return config.loss_scale.*member.inner;
+}
+template <class Value, class Config>
+auto& member_of(Config& config, AioMember<Value> member) {
+  return config.aio.*member.inner;
 }
 
 /// The default value in a release and those after it, until the next release that is named; false

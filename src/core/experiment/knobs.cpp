@@ -16,6 +16,7 @@ struct Anything {
   template <class Value>
   operator Value();                 // NOLINT(google-explicit-constructor)
   operator std::optional<DType>();  // NOLINT(google-explicit-constructor)
+  operator std::string();           // NOLINT(google-explicit-constructor)
 };
 
 template <class Config, class... Members>
@@ -41,8 +42,9 @@ consteval std::size_t count_members_in_table() {
 // unsupported.
 constexpr std::size_t kMembersWithoutRow = 4;
 static_assert(count_members_in_table() + kMembersWithoutRow ==
-                  count_members<StepConfig>() - 1 + count_members<LossScaleConfig>(),
-              "each member of StepConfig and of its loss_scale has a row in the table of knobs");
+                  count_members<StepConfig>() - 2 + count_members<LossScaleConfig>() +
+                      count_members<AioSettings>(),
+              "each member of StepConfig, of its loss_scale and of its aio has a row in the table");
 
 const json::object& section_of(const json::object& root, std::string_view pointer) {
   if (pointer.empty()) return root;
@@ -72,6 +74,14 @@ void read(const json::object& section, std::string_view key, int& out) {
 }
 void read(const json::object& section, std::string_view key, std::int64_t& out) {
   fields::read_integer(section, key, out);
+}
+void read(const json::object& section, std::string_view key, Bytes& out) {
+  auto value = static_cast<std::int64_t>(out);
+  fields::read_integer(section, key, value);
+  out = static_cast<Bytes>(value);
+}
+void read(const json::object& section, std::string_view key, std::string& out) {
+  out = fields::read_text(section, key, out);
 }
 void read(const json::object& section, std::string_view key, std::optional<DType>& out) {
   const std::string text = fields::read_text(section, key, "");
@@ -131,6 +141,14 @@ std::vector<std::string> read_texts(const json::object& object, std::string_view
 }  // namespace
 
 namespace knobs {
+namespace {
+
+OffloadDevice device_of(std::string_view text) {
+  if (text == "none") return OffloadDevice::none;
+  return text == "nvme" ? OffloadDevice::nvme : OffloadDevice::cpu;
+}
+
+}  // namespace
 
 void read_fp16(const json::object& section, const Knob& knob, StepConfig& config) {
   if (fields::is_on(section, knob.rule.key)) config.dtype = DType::fp16;
@@ -192,12 +210,13 @@ void read_shard(const json::object& section, const Knob& knob, StepConfig& confi
 }
 
 void read_offload(const json::object& section, const Knob& knob, StepConfig& config) {
-  config.offload_optimizer = fields::read_text(section, knob.rule.key, "none") != "none";
+  config.optimizer_device = device_of(fields::read_text(section, knob.rule.key, "none"));
+  if (config.stage < 3 && config.swaps_optimizer()) config.optimizer_device = OffloadDevice::cpu;
 }
 
 void read_parameter_offload(const json::object& section, const Knob& knob, StepConfig& config) {
-  config.offload_parameters =
-      config.stage == 3 && fields::read_text(section, knob.rule.key, "none") != "none";
+  if (config.stage < 3) return;
+  config.parameter_device = device_of(fields::read_text(section, knob.rule.key, "none"));
 }
 
 }  // namespace knobs

@@ -34,13 +34,16 @@ void read_offload(const json::object& section, const Knob& knob, StepConfig& con
 void read_parameter_offload(const json::object& section, const Knob& knob, StepConfig& config);
 
 constexpr bool is_never(const StepConfig& /*config*/) { return false; }
-inline bool offloads_optimizer(const StepConfig& config) { return config.offload_optimizer; }
+inline bool offloads_optimizer(const StepConfig& config) { return config.offloads_optimizer(); }
 /// Whether offload_optimizer.ratio is more than valid or not.
 inline bool divides_sub_groups(const StepConfig& config) {
-  return config.stage == 3 && config.offload_optimizer;
+  return config.stage == 3 && config.offloads_optimizer();
 }
 
-inline bool offloads_parameters(const StepConfig& config) { return config.offload_parameters; }
+/// Whether something is read from drives and written to them.
+inline bool uses_drives(const StepConfig& config) { return config.swaps_optimizer(); }
+inline bool swaps_optimizer(const StepConfig& config) { return config.swaps_optimizer(); }
+inline bool offloads_parameters(const StepConfig& config) { return config.offloads_parameters(); }
 inline bool has_bf16_optimizer(const StepConfig& config) { return config.uses_bf16_optimizer(); }
 inline bool has_own_gradients(const StepConfig& config) { return !config.uses_bf16_optimizer(); }
 inline bool checks_bf16(const StepConfig& config) {
@@ -57,7 +60,7 @@ inline bool may_sum_in_other_type(const StepConfig& config) {
 }
 /// Whether contiguous_gradients is read: an offloaded optimizer has its bucket in any case.
 inline bool may_do_without_bucket(const StepConfig& config) {
-  return has_own_gradients(config) && !(config.offload_optimizer && config.stage < 3);
+  return has_own_gradients(config) && !(config.offloads_optimizer() && config.stage < 3);
 }
 /// Whether gradients are copied into a bucket. Without one they are summed over the ranks as they
 /// come.
@@ -98,6 +101,13 @@ constexpr Knob of_zero(const KeyRule& rule, KnobMember member, StageSet stages) 
 }
 constexpr Knob of_stage_3(const KeyRule& rule, KnobMember member) {
   return of_zero(rule, member, in_stages(3));
+}
+constexpr Knob of_swapping(const KeyRule& rule, KnobMember member) {
+  return Knob{"/zero_optimization/offload_optimizer", rule, member, in_stages(3)}.when(
+      swaps_optimizer);
+}
+constexpr Knob of_aio(const KeyRule& rule, KnobMember member) {
+  return Knob{"/aio", rule, member, in_stages(3)}.when(uses_drives);
 }
 /// A knob that nothing in a step reads.
 constexpr Knob idle(const KeyRule& rule) { return of_zero(rule, {}, in_stages()); }
@@ -249,7 +259,7 @@ inline constexpr Knob kTable[] = {
     idle(boolean("log_trace_cache_warnings")),
 
     Knob{"/zero_optimization/offload_optimizer", choice("device", "none|cpu|nvme"),
-         &StepConfig::offload_optimizer, kAllStages}
+         &StepConfig::optimizer_device, kAllStages}
         .read_by(read_offload),
     Knob{"/zero_optimization/offload_optimizer", boolean("pin_memory"),
          &StepConfig::pin_offloaded_optimizer, kZeroStages}
@@ -258,10 +268,20 @@ inline constexpr Knob kTable[] = {
     Knob{"/zero_optimization/offload_optimizer", within("ratio", 0.0, 1.0),
          &StepConfig::offload_ratio, kAllStages}
         .when(divides_sub_groups),
+    of_swapping(any_text("nvme_path").or_null(), &StepConfig::optimizer_nvme_path),
+    of_swapping(integer("buffer_count", 0, kMostInt), &StepConfig::optimizer_buffer_count),
+    of_swapping(boolean("pipeline_read"), &StepConfig::pipeline_read),
+    of_swapping(boolean("pipeline_write"), &StepConfig::pipeline_write),
+    of_aio(integer("block_size", 1), AioMember<Bytes>{&AioSettings::block_size}),
+    of_aio(integer("queue_depth", 1, kMostInt), AioMember<int>{&AioSettings::queue_depth}),
+    of_aio(integer("intra_op_parallelism", 1, kMostInt),
+           AioMember<int>{&AioSettings::intra_op_parallelism}),
+    of_aio(boolean("single_submit"), AioMember<bool>{&AioSettings::single_submit}),
+    of_aio(boolean("overlap_events"), AioMember<bool>{&AioSettings::overlap_events}),
     not_modelled("/zero_optimization", boolean("cpu_offload_param").or_null(), in_stages(3)),
     of_zero(object("offload_param").or_null(), {}, in_stages(3)),
     Knob{"/zero_optimization/offload_param", choice("device", "none|cpu|nvme"),
-         &StepConfig::offload_parameters, in_stages(3)}
+         &StepConfig::parameter_device, in_stages(3)}
         .read_by(read_parameter_offload),
     Knob{"/zero_optimization/offload_param", boolean("pin_memory"),
          &StepConfig::pin_offloaded_parameters, in_stages(3)}

@@ -113,6 +113,15 @@ void find_unsupported_sums(const json::object& offload, StepConfig& config) {
       " in bf16 and stage 1 and device nvme (an error of DeepSpeed's)");
 }
 
+// The engine cuts files at multiples of 4 KiB, as every drive takes them.
+void find_unsupported_aio(const json::object& aio, StepConfig& config) {
+  constexpr Bytes kLargestLogicalBlock = 4096;
+  if (config.aio.block_size % kLargestLogicalBlock != 0) {
+    config.unsupported.emplace_back("aio.block_size that is no multiple of 4096");
+  }
+  if (is_on(aio, "use_gds")) config.unsupported.emplace_back("aio.use_gds");
+}
+
 // What of an offloaded optimizer is another step than the one that is modelled, or an error of
 // DeepSpeed's. Below stage 3 "nvme" is the same as "cpu".
 void find_unsupported_offload(const json::object& offload, StepConfig& config) {
@@ -123,7 +132,9 @@ void find_unsupported_offload(const json::object& offload, StepConfig& config) {
   const bool is_stage_3 = config.stage == 3;
   add(is_stage_3 && config.offload_ratio < 1 && !is<AdamSettings>(config.optimizer),
       ".ratio below 1 with another optimizer than Adam (an error of DeepSpeed's)");
-  add(is_stage_3 && read_text(offload, "device", "none") == "nvme", ".device: nvme in stage 3");
+  add(config.swaps_optimizer() && config.offload_ratio < 1, ".ratio below 1 with device nvme");
+  add(config.swaps_optimizer() && !is<AdamSettings>(config.optimizer),
+      ".device: nvme with another optimizer than Adam");
   add(is_on(offload, "super_offload"), ".super_offload");
   add(!has_cpu_optimizer(config.optimizer), " with an optimizer that has no CPU kernel");
   add(is_stage_3 && config.quantized_gradients, " with zero_quantized_gradients");
@@ -139,7 +150,7 @@ void find_unsupported_parameter_offload(const json::object& zero, StepConfig& co
     if (asked_for) config.unsupported.push_back(concat("zero_optimization.offload_param", what));
   };
   add(read_text(section(zero, "offload_param"), "device", "none") == "nvme", ".device: nvme");
-  add(config.offload_optimizer && ratio_of(section(zero, "offload_optimizer")) < 1,
+  add(config.offloads_optimizer() && ratio_of(section(zero, "offload_optimizer")) < 1,
       " with offload_optimizer.ratio below 1");
   add(config.quantized_weights, " with zero_quantized_weights");
   add(config.mics_shard_size > 0, " with mics_shard_size");
@@ -157,12 +168,12 @@ void find_unsupported_zero(const json::object& zero, StepConfig& config) {
   add(config.stage < 3 && ratio_of(section(zero, "offload_optimizer")) < 1,
       "offload_optimizer.ratio below stage 3 (an error of DeepSpeed's)");
   add(is_on(zero, "cpu_offload"), "cpu_offload");
-  add(config.stage == 0 && config.offload_optimizer, "offload_optimizer");
+  add(config.stage == 0 && config.offloads_optimizer(), "offload_optimizer");
   if (config.stage == 0) return;
-  if (config.offload_optimizer)
+  if (config.offloads_optimizer())
     find_unsupported_offload(section(zero, "offload_optimizer"), config);
   add(config.stage == 3 && is_on(zero, "cpu_offload_param"), "cpu_offload_param");
-  if (config.offload_parameters) find_unsupported_parameter_offload(zero, config);
+  if (config.offloads_parameters()) find_unsupported_parameter_offload(zero, config);
   add(find(zero, "zenflow") != nullptr, "zenflow");
   bool has_norm = true;
   read(zero, "compute_grad_norm", has_norm);
@@ -245,10 +256,12 @@ StepConfig make_step_config(const json::object& ds_config) {
   config.check_grad_overflow = config.check_grad_overflow && config.behaviour.can_check_bf16;
   const json::object& zero = section(ds_config, "zero_optimization");
   // DeepSpeed's engine of stages 1 and 2 does not do without the bucket then.
-  if (config.offload_optimizer && config.stage < 3) config.contiguous_gradients = true;
+  if (config.offloads_optimizer() && config.stage < 3) config.contiguous_gradients = true;
   find_unsupported_checkpointing(ds_config, config);
   find_unsupported_zero(zero, config);
-  if (config.offload_optimizer && config.stage > 0) find_unsupported_arguments(ds_config, config);
+  if (config.offloads_optimizer() && config.stage > 0)
+    find_unsupported_arguments(ds_config, config);
+  if (config.swaps_optimizer()) find_unsupported_aio(section(ds_config, "aio"), config);
   find_unsupported_gradients(config);
   find_unsupported_in_release(config);
   find_unsupported(ds_config, config);

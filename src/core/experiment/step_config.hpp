@@ -11,6 +11,7 @@
 
 #include "core/base/json_fwd.hpp"
 #include "core/device/dtype.hpp"
+#include "core/device/rates/aio_settings.hpp"
 #include "core/experiment/activation_checkpointing.hpp"
 #include "core/experiment/deepspeed_version.hpp"
 #include "core/experiment/optimizer_config.hpp"
@@ -47,6 +48,9 @@ struct LeafModuleConfig {
   bool operator==(const LeafModuleConfig&) const = default;
 };
 
+/// Where what a device does not keep lives: in its host's memory, or in files on a drive.
+enum class OffloadDevice { none, cpu, nvme };
+
 /// Each member that a key of the JSON decides has its row in the table of knobs (knobs.hpp), and
 /// the default here unless releases differ.
 struct StepConfig {
@@ -81,7 +85,7 @@ struct StepConfig {
   /// optimizer class runs").
   bool uses_bf16_optimizer() const {
     return stage == 1 && dtype == DType::bf16 && accumulation_dtype() == DType::fp32 &&
-           !offload_optimizer;
+           !offloads_optimizer();
   }
   /// Whether stages 1 and 2 add averaged gradients in fp32 to a buffer of the rank's partition,
   /// which the update then uses.
@@ -118,9 +122,11 @@ struct StepConfig {
   int hpz_partition_size = 1;  ///< ranks that share secondary shards; 1: there are no such shards
   int mics_shard_size = 0;     ///< ranks that divide the model among them; 0: all ranks do
 
-  /// The optimizer's state is in the host's memory, and its update runs there ("cpu"; "nvme" is the
-  /// same in stages 1 and 2).
-  bool offload_optimizer = false;
+  /// The optimizer's state is in the host's memory or, in stage 3 alone, on a drive, and its update
+  /// runs on the host. In stages 1 and 2 "nvme" is "cpu".
+  OffloadDevice optimizer_device = OffloadDevice::none;
+  bool offloads_optimizer() const { return optimizer_device != OffloadDevice::none; }
+  bool swaps_optimizer() const { return optimizer_device == OffloadDevice::nvme; }
   bool pin_offloaded_optimizer = true;  ///< what can be pinned of it is
   double offload_ratio = 1;             ///< stage 3: the part of the sub-groups that are offloaded
   /// Of so many sub-groups the first ones that stay on the device although the optimizer is
@@ -128,12 +134,19 @@ struct StepConfig {
   std::size_t sub_groups_on_device(std::size_t sub_groups) const {
     return static_cast<std::size_t>((1 - offload_ratio) * static_cast<double>(sub_groups));
   }
-  /// Stage 3: the shards of parameters are in the host's memory ("cpu"). Other stages ignore it.
-  bool offload_parameters = false;
+  /// Stage 3: where the shards of parameters are. Other stages ignore it.
+  OffloadDevice parameter_device = OffloadDevice::none;
+  bool offloads_parameters() const { return parameter_device != OffloadDevice::none; }
   /// The shards are pinned already as they are made; those of trained parameters are in any case
   /// where they stay.
   bool pin_offloaded_parameters = true;
-  bool offloads() const { return offload_optimizer || offload_parameters; }
+  bool offloads() const { return offloads_optimizer() || offloads_parameters(); }
+  // How the optimizer is swapped.
+  std::string optimizer_nvme_path;  ///< a directory
+  int optimizer_buffer_count = 4;   ///< of the largest sub-group's elements in fp32
+  bool pipeline_read = false;       ///< the next sub-group is read during an update
+  bool pipeline_write = false;      ///< one sub-group is written during the next update
+  AioSettings aio;                  ///< of all files
 
   /// The release that the JSON is for. It decides `behaviour`, whatever else the JSON says.
   DeepSpeedVersion version = kNewestDeepSpeed;

@@ -20,7 +20,8 @@ enum class Kind : std::uint64_t {
   host_time,
   give_back,
   operation,
-  message
+  message,
+  drive
 };
 
 std::uint64_t of(Kind kind, std::uint64_t detail) {
@@ -52,6 +53,12 @@ void add_clock(Walk& walk, const StreamClock& clock) {
 }
 
 }  // namespace
+
+Seconds RehearsalDevice::time_on_drive(const DriveTransfer& transfer) {
+  walk_.add(of(Kind::drive, number_of(transfer.direction)));
+  walk_.add(transfer.tensor.size());
+  return 0;
+}
 
 std::int64_t RehearsalDevice::attention_workspace(const AttentionShape& shape) const {
   const auto ask = [&] { return DryDevice::attention_workspace(shape); };

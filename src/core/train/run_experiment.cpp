@@ -23,6 +23,7 @@
 #include "core/train/zero/layout/quantization_groups.hpp"
 #include "core/train/zero/layout/shard_groups.hpp"
 #include "core/train/zero/loss_scaler.hpp"
+#include "core/train/zero/offload/nvme/swap_rules.hpp"
 
 namespace dstune {
 namespace {
@@ -49,6 +50,11 @@ std::optional<Skipped> skipped(const Experiment& experiment, const StepConfig& c
   }
   for (auto& reason : unsupported_shard_sizes(config, experiment.ranks)) {
     reasons.push_back(std::move(reason));
+  }
+  if (config.swaps_optimizer()) {
+    auto reason = unsupported_swap_buffers(config, make_model_parameters(experiment.settings.model),
+                                           experiment.ranks);
+    if (reason) reasons.push_back(*std::move(reason));
   }
   if (reasons.empty()) return std::nullopt;
   return Skipped{concat("not modelled: ", join(reasons, ", "))};

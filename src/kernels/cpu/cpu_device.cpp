@@ -42,12 +42,21 @@ void* CpuDevice::do_allocate(MemoryCategory category, Bytes size) {
 }
 
 void* CpuDevice::do_allocate_on_host(Tier tier, MemoryCategory category, Bytes size) {
+  if (tier == Tier::locked) {
+    return host::allocate_locked(category, size, host_memory().held() - size,
+                                 host_memory().limit());
+  }
   void* data = allocator_.allocate(size);
   if (data == nullptr) {
     throw OutOfMemoryError(category, size, host_memory().held() - size, host_memory().limit(), 0,
                            why_refused(), tier);
   }
   return data;
+}
+
+void CpuDevice::do_free_on_host(Tier tier, void* data, Bytes size) noexcept {
+  if (tier == Tier::locked) return host::free_locked(data, size);
+  do_free(data, size);
 }
 
 void CpuDevice::do_free(void* data, Bytes size) noexcept { allocator_.deallocate(data, size); }

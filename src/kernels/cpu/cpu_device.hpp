@@ -12,6 +12,7 @@
 #include "core/device/device.hpp"
 #include "kernels/cpu/allocator.hpp"
 #include "kernels/cpu/products/products.hpp"
+#include "kernels/host/nvme/swap_file.hpp"
 #include "kernels/host/passes.hpp"
 #include "kernels/host/threads.hpp"
 
@@ -45,6 +46,9 @@ class CpuDevice final : public Device {
   void write(std::span<const float> values, Tensor out) override;
   void read(Tensor in, std::span<float> values) override;
 
+  std::unique_ptr<DriveFile> open_drive_file(const std::string& directory) override {
+    return host::make_swap_file(directory, [this] { tick(); });
+  }
   void spend_host_time(Seconds time) override;
   Seconds now() const override;
   void trim() override;
@@ -53,6 +57,7 @@ class CpuDevice final : public Device {
   void do_record(Stream /*stream*/, Event& event) override { event.time = now(); }
   void* do_allocate(MemoryCategory category, Bytes size) override;
   void* do_allocate_on_host(Tier tier, MemoryCategory category, Bytes size) override;
+  void do_free_on_host(Tier tier, void* data, Bytes size) noexcept override;
   void do_free(void* data, Bytes size) noexcept override;
 
   /// At least `elements` floats, undefined contents, valid until the next call.

@@ -34,6 +34,9 @@ class SimDevice final : public ClockedDevice {
 
  private:
   void do_transfer(const HostTransfer& copy) override { advance(speed_.host.time_of(copy)); }
+  Seconds time_on_drive(const DriveTransfer& transfer) override {
+    return speed_.host.time_of(transfer);
+  }
 
   SimSpeed speed_;
 };

@@ -1,6 +1,7 @@
 // A device with virtual clocks that remember what their time was spent on.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 
@@ -37,6 +38,7 @@ class ClockedDevice : public DryDevice {
  protected:
   /// Keeps the host busy for `time`.
   void advance_host(Seconds time, std::size_t part = 0) { host_.add(time, part); }
+  void wait_until(Seconds end) override { advance_host(std::max(0.0, end - now())); }
 
  private:
   struct Clock {

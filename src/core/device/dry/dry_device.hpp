@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -40,14 +41,23 @@ class DryDevice : public Device {
   bool has_passed(const Event& event) const override {
     return !has_memory_in_flight() || has_waited_for(event);
   }
+  std::unique_ptr<DriveFile> open_drive_file(const std::string& directory) override;
   void spend_host_time(Seconds /*time*/) override {}
   Seconds now() const override { return 0; }
 
  protected:
   void* do_allocate(MemoryCategory category, Bytes size) override;
   void do_free(void* data, Bytes size) noexcept override;
+  /// How long a read or write takes, which begins when the one before it in its queue has ended.
+  virtual Seconds time_on_drive(const DriveTransfer& transfer) {
+    (void)transfer;
+    return 0;
+  }
+  /// The host goes on at `end`, unless that has passed.
+  virtual void wait_until(Seconds end) { (void)end; }
 
  private:
+  class File;
 #define DSTUNE_COMPUTE_NOTHING(Operation) \
   void compute(const Operation& /*operation*/) final {}
   DSTUNE_OPERATIONS(DSTUNE_COMPUTE_NOTHING)

@@ -67,15 +67,16 @@ enum class HostSync {
   offload_norm,      ///< reads the norm of the gradient of a tensor or, in stage 3, of a sub-group
                      ///< of them; in stages 1 and 2 also their sum over the ranks
   blocking_copy,     ///< a copy between device and host that the host waits for
+  drive,             ///< what was started of a drive's reads and writes
 };
 
-constexpr std::size_t kHostSyncs = 9;
+constexpr std::size_t kHostSyncs = 10;
 
 enum class Transfer { host_to_device, device_to_host, nvme_read, nvme_write };
 
 constexpr std::size_t kTransfers = 4;
 
-/// What is copied between device and host.
+/// What is copied between device and host, or read and written on a drive.
 enum class TransferPurpose {
   scalar,          ///< a norm, a flag, a loss
   gradient,        ///< averaged gradients of this rank's partition, in fp32, for the update
@@ -83,9 +84,10 @@ enum class TransferPurpose {
   update,          ///< updated parameters, on the way to where they live
   gradient_shard,  ///< stage 3: a rank's averaged gradients and their sums, both ways
   parameter,       ///< stage 3: shards that live on the host, on the way to a gather
+  state,           ///< master weights and the optimizer's state, between drive and host
 };
 
-constexpr std::size_t kTransferPurposes = 6;
+constexpr std::size_t kTransferPurposes = 7;
 
 std::string_view name_of(Purpose purpose);
 std::string_view name_of(MemoryPass pass);
@@ -143,11 +145,12 @@ struct SyncLine {
   bool operator==(const SyncLine&) const = default;
 };
 
-/// The copies of one kind on one stream.
+/// The copies of one kind on one stream; or the reads or writes of one kind, which are on none, and
+/// which the host does not wait for one by one.
 struct TransferLine {
   Transfer transfer = Transfer::device_to_host;
   TransferPurpose purpose = TransferPurpose::scalar;
-  Tier tier = Tier::pageable;  ///< of the host's side
+  Tier tier = Tier::pageable;  ///< of the host's side; nvme: a drive's
   bool is_blocking = true;     ///< the host waits for it because it is asked to
   Stream stream = Stream::compute;
   std::uint64_t calls = 0;

@@ -22,12 +22,12 @@ constexpr std::array<std::string_view, kPasses> kPassNames = {
     "update",         "master_cast",    "gather_pack", "gather_unpack",   "zero_gradients",
     "quantize",       "dequantize"};
 constexpr std::array<std::string_view, kHostSyncs> kHostSyncNames = {
-    "timer",        "overflow",         "norm",         "reduction",    "parameters",
-    "offload_copy", "offload_overflow", "offload_norm", "blocking_copy"};
+    "timer",        "overflow",         "norm",         "reduction",     "parameters",
+    "offload_copy", "offload_overflow", "offload_norm", "blocking_copy", "drive"};
 constexpr std::array<std::string_view, kTransfers> kTransferNames = {
     "host_to_device", "device_to_host", "nvme_read", "nvme_write"};
 constexpr std::array<std::string_view, kTransferPurposes> kTransferPurposeNames = {
-    "scalar", "gradient", "gradient_sum", "update", "gradient_shard", "parameter"};
+    "scalar", "gradient", "gradient_sum", "update", "gradient_shard", "parameter", "state"};
 constexpr std::array<std::string_view, kStreams> kStreamNames = {"compute", "reduction", "gather",
                                                                  "communication"};
 constexpr std::string_view kWhere = "ledger";

@@ -1,4 +1,4 @@
-// Counts and limits the bytes that one rank's tensors have in its host's memory.
+// Counts and limits the bytes that one rank's tensors have in its host's memory and on its drive.
 #pragma once
 
 #include <algorithm>
@@ -36,18 +36,24 @@ class PinnedModel {
 struct HostUse {
   Bytes pinned = 0;
   Bytes pageable = 0;
+  Bytes locked = 0;
 
-  Bytes& at(Tier tier) { return tier == Tier::pinned ? pinned : pageable; }
-  Bytes total() const { return pinned + pageable; }
+  /// @param tier  is_of_host()
+  Bytes& at(Tier tier) {
+    if (tier == Tier::locked) return locked;
+    return tier == Tier::pinned ? pinned : pageable;
+  }
+  Bytes total() const { return pinned + pageable + locked; }
   bool operator==(const HostUse&) const = default;
 };
 
 /// The highest uses since construction or begin_anew().
 struct PeakHostMemory {
-  HostUse at_peak;  ///< the uses of the first moment with the largest sum of both
-  /// The largest sum of what is pageable and of the blocks of pinned memory (PinnedModel): what the
-  /// system must give.
+  HostUse at_peak;  ///< the uses of the first moment with the largest sum of all
+  /// The largest sum of what is pageable or locked and of the blocks of pinned memory
+  /// (PinnedModel): what the system must give.
   Bytes held = 0;
+  Bytes drive = 0;  ///< the most that the files on a drive have had
 
   bool operator==(const PeakHostMemory&) const = default;
 };
@@ -59,6 +65,10 @@ class HostMemory {
   void limit_to(Bytes limit) noexcept { limit_ = limit; }
   Bytes limit() const noexcept { return limit_; }
 
+  /// The bytes that files on a drive may have; not limited before.
+  void limit_drive_to(Bytes limit) noexcept { drive_limit_ = limit; }
+
+  /// @param tier  of the host, or nvme
   /// @throws OutOfMemoryError  if the limit has no room; then nothing changed
   void take(Tier tier, MemoryCategory category, Bytes size);
   void give_back(Tier tier, Bytes size) noexcept;
@@ -66,11 +76,16 @@ class HostMemory {
   void begin_anew() noexcept;
 
   const HostUse& use() const noexcept { return use_; }
-  Bytes held() const noexcept { return pinned_.held() + use_.pageable; }
+  Bytes held() const noexcept { return pinned_.held() + use_.pageable + use_.locked; }
+  Bytes on_drive() const noexcept { return drive_; }
   const PeakHostMemory& peak() const noexcept { return peak_; }
 
  private:
+  void take_of_drive(MemoryCategory category, Bytes size);
+
   Bytes limit_ = kNoLimit;
+  Bytes drive_limit_ = kNoLimit;
+  Bytes drive_ = 0;
   PinnedModel pinned_;
   HostUse use_;
   PeakHostMemory peak_;

@@ -12,7 +12,8 @@ namespace dstune {
 namespace {
 
 constexpr std::array<std::string_view, 2> kAllocators = {"exact", "caching"};
-constexpr std::array<std::string_view, kTiers> kTierNames = {"device", "pinned", "pageable"};
+constexpr std::array<std::string_view, kTiers> kTierNames = {"device", "pinned", "pageable",
+                                                             "locked", "nvme"};
 
 std::string describe_use(Bytes in_use, Bytes limit, Bytes reserved) {
   if (reserved == 0) return concat(format_bytes(in_use), " of ", format_bytes(limit), " allocated");
@@ -41,8 +42,19 @@ std::string_view name_of(MemoryCategory category) {
 std::string_view name_of(Tier tier) { return kTierNames[static_cast<std::size_t>(tier)]; }
 
 std::string_view description_of(Tier tier) {
-  if (tier == Tier::device) return "memory";
-  return tier == Tier::pinned ? "the host's memory (pinned)" : "the host's memory (pageable)";
+  switch (tier) {
+    case Tier::pinned:
+      return "the host's memory (pinned)";
+    case Tier::pageable:
+      return "the host's memory (pageable)";
+    case Tier::locked:
+      return "the host's memory (locked)";
+    case Tier::nvme:
+      return "space on the drive";
+    case Tier::device:
+      break;
+  }
+  return "memory";
 }
 
 std::optional<Tier> tier_from(std::string_view name) {

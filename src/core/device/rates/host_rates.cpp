@@ -43,6 +43,11 @@ Seconds HostRates::time_of(const HostTransfer& copy) const {
   return rate.latency + static_cast<double>(copy.from.size()) / rate.bytes_per_s;
 }
 
+Seconds HostRates::time_of(const DriveTransfer& transfer) const {
+  const DriveRate& rate = transfer.direction == Transfer::nvme_read ? drive_read : drive_write;
+  return rate.latency + static_cast<double>(transfer.tensor.size()) / rate.bytes_per_s;
+}
+
 Seconds HostRates::time_of_pass(const Work& work) const {
   return static_cast<double>(work.read_bytes() + work.written_bytes()) / pass_bytes_per_s(threads);
 }

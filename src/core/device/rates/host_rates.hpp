@@ -9,6 +9,7 @@
 
 #include "core/base/json_fwd.hpp"
 #include "core/base/units.hpp"
+#include "core/device/drive/drive_file.hpp"
 #include "core/device/host_transfer.hpp"
 #include "core/device/operations/work.hpp"
 
@@ -50,7 +51,16 @@ struct HostPassRate {
   bool operator==(const HostPassRate&) const = default;
 };
 
-/// By default guesses for a GPU behind PCIe 4 x16, one of four on a socket with 100 GB/s of memory.
+/// A drive's, one way.
+struct DriveRate {
+  Seconds latency = 0;
+  double bytes_per_s = 0;  ///< of a rank, while all ranks of its node do the same
+
+  bool operator==(const DriveRate&) const = default;
+};
+
+/// By default guesses for a GPU behind PCIe 4 x16, one of four on a socket with 100 GB/s of memory
+/// and a drive that reads 3 GB/s and writes 1.5.
 struct HostRates {
   /// In the order of kHostCopies.
   std::array<CopyRates, kHostCopies.size()> copies{{
@@ -63,7 +73,9 @@ struct HostRates {
   double both_ways_bytes_per_s = 0;
   /// Adam's, by threads, of which the first has one; at least one.
   std::vector<HostPassRate> passes = {{1, 25e9}};
-  int threads = 1;  ///< with which passes run
+  int threads = 1;                            ///< with which passes run
+  DriveRate drive_read = {100e-6, 0.75e9};    ///< always guessed
+  DriveRate drive_write = {100e-6, 0.375e9};  ///< the same
 
   CopyRates& at(Tier tier, Transfer direction) { return copies[index_of(tier, direction)]; }
   const CopyRates& at(Tier tier, Transfer direction) const {
@@ -72,6 +84,7 @@ struct HostRates {
 
   /// All ranks of a node copy at once, as in a step.
   Seconds time_of(const HostTransfer& copy) const;
+  Seconds time_of(const DriveTransfer& transfer) const;
   Seconds time_of_pass(const Work& work) const;
   /// The bytes per second of a pass with so many threads: min(threads * that of one, the most of
   /// all), but as measured where these were measured.

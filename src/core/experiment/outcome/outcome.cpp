@@ -80,16 +80,22 @@ Phases phases_from_json(const json::object& object) {
 }
 
 json::object to_json(const PeakHostMemory& peak) {
-  return {
-      {"pinned", peak.at_peak.pinned}, {"pageable", peak.at_peak.pageable}, {"held", peak.held}};
+  json::object object = {{"pinned", peak.at_peak.pinned}, {"pageable", peak.at_peak.pageable}};
+  if (peak.at_peak.locked > 0) object["locked"] = peak.at_peak.locked;
+  object["held"] = peak.held;
+  if (peak.drive > 0) object["drive"] = peak.drive;
+  return object;
 }
 
 /// @param value  null: nothing was offloaded, or the version is an earlier one
 PeakHostMemory host_memory_from_json(const json::value* value) {
   if (value == nullptr) return {};
   const json::object& object = value->as_object();
-  return {{integer<Bytes>(object, "pinned"), integer<Bytes>(object, "pageable")},
-          integer<Bytes>(object, "held")};
+  HostUse at_peak{integer<Bytes>(object, "pinned"), integer<Bytes>(object, "pageable")};
+  if (object.contains("locked")) at_peak.locked = integer<Bytes>(object, "locked");
+  const bool has_drive = object.contains("drive");
+  return {at_peak, integer<Bytes>(object, "held"),
+          has_drive ? integer<Bytes>(object, "drive") : Bytes{0}};
 }
 
 json::object content(const Measured& measured) {

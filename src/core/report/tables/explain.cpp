@@ -147,7 +147,7 @@ std::string transfer_section(const Ledger& ledger) {
                {"calls"},
                {"bytes"}});
   for (const TransferLine& line : ledger.transfers()) {
-    const bool waits = line.is_blocking || line.tier == Tier::pageable;
+    const bool waits = line.is_blocking || line.tier == Tier::pageable || line.tier == Tier::locked;
     table.add_row({std::string(name_of(line.transfer)), std::string(name_of(line.purpose)),
                    concat(name_of(line.tier), waits ? ", the host waits" : ""),
                    std::string(name_of(line.stream)), concat(line.calls),

@@ -175,7 +175,7 @@ bool is_pinned_in_any_case(const TuningConfig& config, int group_size, const Poi
   return make_experiment(config, group_size, point.stage, point.micro_batch,
                          point.accumulation_steps)
       .ds_config.step()
-      .offload_parameters;
+      .offloads_parameters();
 }
 
 StagePlan plan_stage(const TuningConfig& config, int group_size, const MemoryPredictor& predictor,

@@ -1,6 +1,7 @@
 // A device and collectives that take the time that a machine's rates give, without computing.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <memory>
@@ -48,6 +49,12 @@ class RatedDevice final : public ClockedDevice {
   bool knows_host() const { return rates_.overlaps || rates_.host; }
   void account_on_host(const Work& work) override;
   void do_transfer(const HostTransfer& copy) override;
+  Seconds time_on_drive(const DriveTransfer& transfer) override {
+    return host_rates_.time_of(transfer) * factors_[index_of(StepPart::step_passes)];
+  }
+  void wait_until(Seconds end) override {
+    advance_host(std::max(0.0, end - now()), index_of(StepPart::step_passes));
+  }
   void multiply(const Work& product);
   double product_rate(const Work& product);
 

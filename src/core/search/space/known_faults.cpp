@@ -35,7 +35,7 @@ bool has_secondary_shards(const StepConfig& config) {
 bool keeps_sums_of_skipped_steps(const StepConfig& config) {
   const bool may_skip =
       config.dtype == DType::fp16 || (config.dtype == DType::bf16 && config.check_grad_overflow);
-  return config.sums_in_partition() && config.offload_optimizer && may_skip;
+  return config.sums_in_partition() && config.offloads_optimizer() && may_skip;
 }
 
 constexpr KnownFault kKnownFaults[] = {

@@ -42,12 +42,13 @@ class KeyWriter {
   void append(const std::optional<Value>& value) {
     add(value.has_value(), value.value_or(Value{}));
   }
+  void append(const std::string& text) {
+    append(text.size());
+    key_ += text;
+  }
   void append(const std::vector<std::string>& texts) {
     append(texts.size());
-    for (const std::string& text : texts) {
-      append(text.size());
-      key_ += text;
-    }
+    for (const std::string& text : texts) append(text);
   }
   void append(const LeafModuleConfig& leaf) {
     const auto& [classes, names, name_suffixes, default_classes] = leaf;

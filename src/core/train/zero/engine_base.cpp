@@ -10,7 +10,7 @@ namespace {
 
 // The type in which DeepSpeed adds up squares over the ranks.
 DType norm_dtype(const StepConfig& config) {
-  return config.stage == 3 && !config.offload_optimizer ? DType::fp64 : DType::fp32;
+  return config.stage == 3 && !config.offloads_optimizer() ? DType::fp64 : DType::fp32;
 }
 
 }  // namespace
@@ -27,7 +27,7 @@ EngineBase::EngineBase(const EngineContext& context, LossScaler::Kind scaler)
     if (is_trainable(tensor)) trained_.push_back(tensor);
   }
   // It is torch's Adagrad that leaves it, not DeepSpeed's for the CPU.
-  if (!config().offload_optimizer &&
+  if (!config().offloads_optimizer() &&
       leaves_unused_state(config().optimizer, config().stage, config().dtype)) {
     unused_state_ = make_buffer(device(), MemoryCategory::optimizer, parameters().trainable_total(),
                                 config().dtype);

@@ -144,6 +144,20 @@ void OptimizerState::ensure(Device& device, const OptimizerConfig& optimizer, st
   }
 }
 
+std::array<Tensor, 2> OptimizerState::tensors() const {
+  std::array<Tensor, 2> found;
+  for (std::size_t i = 0; i < state_.size(); ++i) {
+    if (state_[i]) found[i] = state_[i].tensor(DType::fp32);
+  }
+  return found;
+}
+
+void update_on_host(Device& device, const NextUpdate& next, const UpdatedTensor& tensor,
+                    const std::array<Tensor, 2>& state) {
+  const Piece piece{tensor, state, {}};
+  std::visit(Apply{device, next, next.step == 1, true, piece}, next.optimizer->settings);
+}
+
 void OptimizerState::update(Device& device, const NextUpdate& next,
                             std::span<const UpdatedTensor> tensors) {
   const std::int64_t numel = total(tensors);

@@ -37,6 +37,9 @@ class OptimizerState {
   /// Allocates and initialises the state unless it exists. ZeRO and plain fp32 training do so in
   /// the first update, the 16-bit wrappers of stage 0 at the start.
   void ensure(Device& device, const OptimizerConfig& optimizer, std::int64_t numel);
+  bool exists() const { return exists_; }
+  /// fp32; those that the optimizer does not have are empty.
+  std::array<Tensor, 2> tensors() const;
 
   /// One update; it allocates the state if needed. torch.optim's temporaries are those of the whole
   /// list (category temporaries).
@@ -52,5 +55,10 @@ class OptimizerState {
   std::array<Buffer, 2> state_;
   bool exists_ = false;
 };
+
+/// One update on the host's cores of tensors that lie in its memory: Adam's, Lion's or Adagrad's.
+/// @param state  as OptimizerState has it
+void update_on_host(Device& device, const NextUpdate& next, const UpdatedTensor& tensor,
+                    const std::array<Tensor, 2>& state);
 
 }  // namespace dstune

@@ -80,7 +80,7 @@ void PartitionedEngine::reduce_kept(std::size_t tensor) {
 void PartitionedEngine::reduce_later(std::size_t tensor, Buffer gradient) {
   device().host_event(HostEvent::gradient_hook);
   if (bucket_.must_flush_before(numel(tensor))) flush();
-  if (config().offload_optimizer && numel(tensor) > config().reduce_bucket_size) {
+  if (config().offloads_optimizer() && numel(tensor) > config().reduce_bucket_size) {
     gradient = clone(std::move(gradient));
   }
   bucket_.add(tensor, std::move(gradient));
@@ -140,7 +140,8 @@ void PartitionedEngine::leave(GradientBucket::Entry& entry) {
 // dropped.
 bool PartitionedEngine::keeps_taken() const {
   if (!sums_) return false;
-  return is_stage_1() ? !config().contiguous_gradients : !(config().offload_optimizer && boundary_);
+  return is_stage_1() ? !config().contiguous_gradients
+                      : !(config().offloads_optimizer() && boundary_);
 }
 
 void PartitionedEngine::wait_for_reduction() {

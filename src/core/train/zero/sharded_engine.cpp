@@ -58,7 +58,7 @@ std::unique_ptr<ParameterShards> ShardedEngine::make_shards() const {
   const auto fill = [&](std::size_t tensor, Tensor own) {
     fill_initial(device(), parameters(), tensor, rank * layout_.shard(tensor), seed(), own);
   };
-  if (config().offload_parameters) {
+  if (config().offloads_parameters()) {
     return std::make_unique<HostParameterShards>(device(), config(), groups(), layout_, rank, fill);
   }
   return std::make_unique<DeviceParameterShards>(device(), layout_, rank, config().dtype, fill);

@@ -52,6 +52,7 @@ class CudaDevice final : public Device {
 
   bool has_passed(const Event& event) const override;
   Seconds time_of(const Event& event) const override;
+  std::unique_ptr<DriveFile> open_drive_file(const std::string& directory) override;
   void spend_host_time(Seconds time) override;
   Seconds now() const override;
   std::optional<DeviceReading> reading() override;

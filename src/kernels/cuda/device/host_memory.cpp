@@ -3,6 +3,7 @@
 
 #include "kernels/cuda/base/check.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
+#include "kernels/host/nvme/swap_file.hpp"
 
 namespace dstune::cuda {
 
@@ -14,6 +15,10 @@ constexpr Bytes kAlignment = 64;
 
 // The exact size is pinned: that PyTorch rounds it up is an account of HostMemory.
 void* CudaDevice::do_allocate_on_host(Tier tier, MemoryCategory category, Bytes size) {
+  if (tier == Tier::locked) {
+    return host::allocate_locked(category, size, host_memory().held() - size,
+                                 host_memory().limit());
+  }
   void* data = nullptr;
   std::string refusal = "malloc gave nothing";
   if (tier == Tier::pinned) {
@@ -32,8 +37,10 @@ void* CudaDevice::do_allocate_on_host(Tier tier, MemoryCategory category, Bytes 
                          refusal, tier);
 }
 
-void CudaDevice::do_free_on_host(Tier tier, void* data, Bytes /*size*/) noexcept {
-  if (tier == Tier::pinned) {
+void CudaDevice::do_free_on_host(Tier tier, void* data, Bytes size) noexcept {
+  if (tier == Tier::locked) {
+    host::free_locked(data, size);
+  } else if (tier == Tier::pinned) {
     cudaFreeHost(data);
   } else {
     std::free(data);  // NOLINT(cppcoreguidelines-no-malloc): of aligned_alloc
@@ -45,6 +52,10 @@ void CudaDevice::do_transfer(const HostTransfer& copy) {
       copy.direction == Transfer::device_to_host ? cudaMemcpyDeviceToHost : cudaMemcpyHostToDevice;
   DSTUNE_CUDA_CHECK(
       cudaMemcpyAsync(copy.to.data, copy.from.data, copy.from.size(), kind, stream()));
+}
+
+std::unique_ptr<DriveFile> CudaDevice::open_drive_file(const std::string& directory) {
+  return host::make_swap_file(directory, [this] { meanwhile(); });
 }
 
 host::Threads& CudaDevice::host_team() {

@@ -86,6 +86,11 @@ void AioEngine::start(const FileTransfer& transfer) {
   part_came_.notify_all();
 }
 
+bool AioEngine::ends_within(std::chrono::milliseconds time) {
+  std::unique_lock lock(mutex_);
+  return all_ended_.wait_for(lock, time, [this] { return left_ == 0; });
+}
+
 std::optional<FileError> AioEngine::wait() {
   std::unique_lock lock(mutex_);
   all_ended_.wait(lock, [this] { return left_ == 0; });

@@ -1,6 +1,7 @@
 // Reads and writes files as DeepSpeed's aio op does (docs/nvme.md, "The engine").
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -43,6 +44,9 @@ class AioEngine {
   /// @returns the fault of the first operation that has one; of its threads' that of the least
   ///          offset
   std::optional<FileError> wait();
+  /// Waits no longer than `time`.
+  /// @returns whether everything that was started has ended, so that wait() returns at once
+  bool ends_within(std::chrono::milliseconds time);
 
  private:
   struct Part {

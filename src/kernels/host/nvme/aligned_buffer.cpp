@@ -26,6 +26,10 @@ void AlignedBuffer::Release::operator()(std::byte* memory) const noexcept {
   std::free(memory);
 }
 
+void AlignedBuffer::release(std::byte* locked, Bytes size) noexcept {
+  Release{.size = size, .is_locked = true}(locked);
+}
+
 OrFileError<AlignedBuffer> AlignedBuffer::make(Bytes size, Lock lock) {
   void* found = nullptr;
   const int fault = ::posix_memalign(&found, kDirectAlignment, size);

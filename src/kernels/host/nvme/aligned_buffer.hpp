@@ -21,7 +21,7 @@ class AlignedBuffer {
     required,
   };
 
-  /// @param size  a multiple of kDirectAlignment, above 0
+  /// @param size  above 0
   /// @returns a FileError if there is no such memory, or if it cannot be locked and must be
   static OrFileError<AlignedBuffer> make(Bytes size, Lock lock);
 
@@ -36,6 +36,10 @@ class AlignedBuffer {
   bool is_locked() const { return memory_.get_deleter().is_locked; }
   /// Why it is not locked, as one line; "" if it is.
   const std::string& why_not_locked() const { return why_not_locked_; }
+
+  /// Hands the memory over, if it is locked: whoever has it gives it to release().
+  std::byte* keep() && { return memory_.release(); }
+  static void release(std::byte* locked, Bytes size) noexcept;
 
  private:
   struct Release {

@@ -85,7 +85,7 @@ TEST(KnownFaults, TheBf16OptimizerHasItsOwnAndNoBuckets) {
 // Only where steps are skipped at all.
 TEST(KnownFaults, SumsInFp32OfAnOffloadedOptimizerDoNotOutliveASkippedStep) {
   StepConfig config = in_stage(2);
-  config.offload_optimizer = true;
+  config.optimizer_device = OffloadDevice::cpu;
   config.dtype = DType::bf16;
   config.grad_accum_dtype = DType::fp32;
   EXPECT_THAT(faults_of(config), ElementsAre(HasSubstr("all others are skipped")));
@@ -94,7 +94,7 @@ TEST(KnownFaults, SumsInFp32OfAnOffloadedOptimizerDoNotOutliveASkippedStep) {
   EXPECT_THAT(faults_of(config), IsEmpty());
   config.dtype = DType::fp16;
   EXPECT_THAT(faults_of(config), ElementsAre(HasSubstr("all others are skipped")));
-  config.offload_optimizer = false;
+  config.optimizer_device = OffloadDevice::none;
   EXPECT_THAT(faults_of(config), IsEmpty());
 }
 

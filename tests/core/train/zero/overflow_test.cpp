@@ -60,7 +60,7 @@ StepConfig config_of(const Setting& setting, const LossScaleConfig& loss_scale) 
   config.sub_group_size = 500;
   if (setting.knobs && setting.stage == 1) config.grad_accum_dtype = DType::fp32;
   config.contiguous_gradients = !(setting.knobs && setting.stage == 2);
-  config.offload_optimizer = setting.offload;
+  config.optimizer_device = setting.offload ? OffloadDevice::cpu : OffloadDevice::none;
   return config;
 }
 

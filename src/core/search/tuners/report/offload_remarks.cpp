@@ -15,7 +15,7 @@ namespace dstune {
 
 std::string ratio_remark(const Experiment& experiment) {
   const StepConfig step = make_step_config(experiment);
-  if (step.stage != 3 || !step.offload_optimizer || step.offload_ratio >= 1) return "";
+  if (step.stage != 3 || !step.offloads_optimizer() || step.offload_ratio >= 1) return "";
   const ModelParameters parameters = make_model_parameters(experiment.settings.model);
   const ShardLayout layout(make_parameter_groups(step.optimizer, parameters), parameters,
                            experiment.ranks, step.sub_group_size);

@@ -28,9 +28,9 @@ HostGradientShards::HostGradientShards(Device& device, const StepConfig& config,
 
 void HostGradientShards::take(std::size_t tensor, Tensor averaged) {
   const Tensor kept = all().slice(layout_.offset(tensor), averaged.numel);
-  on_device_.push_back(
-      make_buffer(device_, MemoryCategory::temporaries, averaged.numel, averaged.dtype));
-  const Tensor own = on_device_.back().tensor(averaged.dtype);
+  on_device_.push_back(std::make_shared<const Buffer>(
+      make_buffer(device_, MemoryCategory::temporaries, averaged.numel, averaged.dtype)));
+  const Tensor own = on_device_.back()->tensor(averaged.dtype);
   const auto down = [&](Tensor from) {
     device_.transfer(
         {from, kept, Transfer::device_to_host, TransferPurpose::gradient_shard, tier_});
@@ -53,7 +53,7 @@ void HostGradientShards::send(std::size_t tensor, Tensor gradient) {
   squares_[tensor]->set_zero();
   add_squares_in_double(device_, gradient, squares_[tensor]->tensor());
   has_norm_[tensor] = true;
-  sub_groups_.take(tensor, gradient);
+  sub_groups_.take(tensor, gradient, on_device_.back());
 }
 
 // isinf() takes absolute values first.

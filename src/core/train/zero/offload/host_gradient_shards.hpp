@@ -31,7 +31,10 @@ class HostGradientShards final : public GradientShards {
     is_last_ = last;
   }
   void take(std::size_t tensor, Tensor averaged) override;
-  void end_flush() override { on_device_.clear(); }
+  void end_flush() override {
+    sub_groups_.end_flush();
+    on_device_.clear();
+  }
 
   // The functions below are about the last micro-step, whose copies must be over.
   /// Whether this rank's shards have inf or NaN, by passes of the host.
@@ -54,7 +57,8 @@ class HostGradientShards final : public GradientShards {
   HostSubGroups& sub_groups_;
   Tier tier_ = Tier::pinned;
   Buffer shards_;
-  std::vector<Buffer> on_device_;                 // copies of the shards of the flush that runs
+  std::vector<std::shared_ptr<const Buffer>>
+      on_device_;                                 // copies of the shards of the flush that runs
   std::vector<std::unique_ptr<Scalar>> squares_;  // by tensor
   std::vector<bool> has_norm_;                    // by tensor: it had a gradient
   Scalar sum_;

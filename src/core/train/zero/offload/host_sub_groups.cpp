@@ -10,7 +10,7 @@
 namespace dstune {
 
 HostSubGroups::HostSubGroups(Device& device, const StepConfig& config, const ShardLayout& layout,
-                             const ParameterShards& shards)
+                             const ParameterShards& shards, int rank)
     : device_(device),
       layout_(layout),
       shards_(shards),
@@ -21,6 +21,9 @@ HostSubGroups::HostSubGroups(Device& device, const StepConfig& config, const Sha
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     for (const std::size_t tensor : layout.sub_groups()[i].tensors) place_of_[tensor] = i;
   }
+  if (config.swaps_optimizer()) {
+    swapper_ = std::make_unique<OptimizerSwapper>(device, config, layout, rank);
+  }
   begin_masters(config);
   begin_gradients(config.pin_offloaded_optimizer);
 }
@@ -29,6 +32,7 @@ void HostSubGroups::begin_masters(const StepConfig& config) {
   const std::size_t on_device = config.sub_groups_on_device(groups_.size());
   Buffer converted;
   for (std::size_t i = 0; i < groups_.size(); ++i) {
+    if (is_swapped(i)) continue;
     const PlacedTensor parameters = shards_.of(layout_.sub_groups()[i]);
     if (i < on_device) {
       groups_[i].on_device = std::make_unique<DeviceSubGroup>(device_, config, parameters.tensor);
@@ -36,6 +40,9 @@ void HostSubGroups::begin_masters(const StepConfig& config) {
       groups_[i].master = begin_master(parameters, converted);
     }
   }
+  if (swapper_ == nullptr) return;
+  swapper_->begin_masters(
+      [&](std::size_t group) { return shards_.of(layout_.sub_groups()[group]); });
 }
 
 // DeepSpeed clones what to() gives it, and a variable keeps that until the next one is there: what
@@ -64,6 +71,10 @@ void HostSubGroups::begin_gradients(bool pins) {
   HostZeros zeros(device_, pins);
   Buffer last;
   for (std::size_t i = 0; i < groups_.size(); ++i) {
+    if (is_swapped(i)) {
+      swapper_->begin_state(i);
+      continue;
+    }
     zeros.make_in(last, MemoryCategory::gradients, layout_.sub_groups()[i].numel, DType::fp32);
     if (groups_[i].on_device) {
       groups_[i].on_device->begin_gradients(last.tensor(DType::fp32), tier_);
@@ -78,15 +89,41 @@ Tensor HostSubGroups::part(Tensor of_group, std::size_t tensor) const {
   return of_group.slice(layout_.offset(tensor) - group.offset, layout_.shard(tensor));
 }
 
-void HostSubGroups::take(std::size_t tensor, Tensor gradient) const {
+void HostSubGroups::take(std::size_t tensor, Tensor gradient,
+                         const std::shared_ptr<const Buffer>& memory) {
+  if (is_swapped(place_of_[tensor])) return take_for_drive(tensor, gradient, memory);
   const Group& group = group_of(tensor);
   send_gradient(device_, gradient, part(group.all_gradients(), tensor).slice(0, gradient.numel),
                 group.on_device ? Tier::device : tier_);
 }
 
+// DeepSpeed's to() makes nothing new of what is fp32.
+void HostSubGroups::take_for_drive(std::size_t tensor, Tensor gradient,
+                                   std::shared_ptr<const Buffer> memory) {
+  if (gradient.dtype != DType::fp32) {
+    auto single = std::make_shared<const Buffer>(
+        make_buffer(device_, MemoryCategory::temporaries, gradient.numel, DType::fp32));
+    device_.run(MemoryPass::master_gradient, Cast{gradient, single->tensor(DType::fp32)});
+    gradient = single->tensor(DType::fp32);
+    memory = std::move(single);
+  }
+  const std::size_t place = place_of_[tensor];
+  auto found = std::find_if(for_drive_.begin(), for_drive_.end(),
+                            [&](const auto& group) { return group.first == place; });
+  if (found == for_drive_.end()) found = for_drive_.insert(for_drive_.end(), {place, {}});
+  found->second.push_back(
+      {layout_.offset(tensor) - layout_.sub_groups()[place].offset, gradient, std::move(memory)});
+}
+
+void HostSubGroups::end_flush() {
+  for (const auto& [group, gradients] : for_drive_) swapper_->take(group, gradients);
+  for_drive_.clear();
+}
+
 void HostSubGroups::update(std::size_t index, const NextUpdate& next, double factor) {
   Group& group = groups_[index];
   const PlacedTensor parameters = shards_.of(layout_.sub_groups()[index]);
+  if (is_swapped(index)) return swapper_->update(index, next, factor, parameters);
   if (group.on_device) return group.on_device->update(next, factor, parameters.tensor);
   const Tensor gradients = group.gradients.tensor(DType::fp32);
   const Tensor master = group.master.tensor(DType::fp32);
@@ -96,17 +133,31 @@ void HostSubGroups::update(std::size_t index, const NextUpdate& next, double fac
 }
 
 void HostSubGroups::read_master(std::size_t tensor, Tensor own) const {
-  const Tensor master = part(group_of(tensor).all_masters(), tensor).slice(0, own.numel);
-  if (group_of(tensor).on_device) return device_.run(Copy{master, own});
-  device_.transfer(
-      {master, own, Transfer::host_to_device, TransferPurpose::update, Tier::pageable, true});
+  with_master(tensor, own.numel, [&](const PlacedTensor& master) {
+    if (!is_of_host(master.tier)) return device_.run(Copy{master.tensor, own});
+    device_.transfer(
+        {master.tensor, own, Transfer::host_to_device, TransferPurpose::update, master.tier, true});
+  });
 }
 
 void HostSubGroups::write_master(std::size_t tensor, Tensor own) const {
-  const Tensor master = part(group_of(tensor).all_masters(), tensor).slice(0, own.numel);
-  if (group_of(tensor).on_device) return device_.run(Copy{own, master});
-  device_.transfer(
-      {own, master, Transfer::device_to_host, TransferPurpose::update, Tier::pageable, true});
+  with_master(tensor, own.numel, [&](const PlacedTensor& master) {
+    if (!is_of_host(master.tier)) return device_.run(Copy{own, master.tensor});
+    device_.transfer(
+        {own, master.tensor, Transfer::device_to_host, TransferPurpose::update, master.tier, true});
+  });
+}
+
+void HostSubGroups::with_master(std::size_t tensor, std::int64_t count,
+                                const std::function<void(const PlacedTensor&)>& use) const {
+  const std::size_t place = place_of_[tensor];
+  const auto use_part = [&](Tensor of_group, Tier tier) {
+    use({part(of_group, tensor).slice(0, count), tier});
+  };
+  if (is_swapped(place)) {
+    return swapper_->with_master(place, [&](Tensor all) { use_part(all, Tier::locked); });
+  }
+  use_part(groups_[place].all_masters(), groups_[place].on_device ? Tier::device : Tier::pageable);
 }
 
 }  // namespace dstune

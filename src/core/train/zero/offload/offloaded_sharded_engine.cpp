@@ -6,7 +6,7 @@ namespace dstune {
 
 OffloadedShardedEngine::OffloadedShardedEngine(const EngineContext& context)
     : ShardedEngine(context, States::elsewhere),
-      sub_groups_(device(), config(), layout(), parameter_shards()),
+      sub_groups_(device(), config(), layout(), parameter_shards(), shards().rank()),
       gradients_(device(), config(), layout(), sub_groups_),
       invalid_(device()) {
   bring_to(gradients_);

@@ -1,0 +1,30 @@
+#include "core/train/zero/offload/nvme/swap_buffers.hpp"
+
+#include <stdexcept>
+
+#include "core/device/operations/elementwise.hpp"
+
+namespace dstune {
+
+SwapBuffers::SwapBuffers(Device& device, std::int64_t numel, int count) : numel_(numel) {
+  for (int i = 0; i < count; ++i) {
+    buffers_.push_back(
+        make_buffer(device, MemoryCategory::optimizer, numel, DType::fp32, Tier::locked));
+    device.run_on_host(FillZero{tensor(buffers_.size() - 1, numel)});
+    free_.push_back(buffers_.size() - 1);
+  }
+}
+
+std::vector<SwapBuffers::Number> SwapBuffers::take(std::size_t count) {
+  if (count > free_.size()) throw std::logic_error("too few swap buffers");
+  const auto first = free_.end() - static_cast<std::ptrdiff_t>(count);
+  const std::vector<Number> taken(first, free_.end());
+  free_.erase(first, free_.end());
+  return taken;
+}
+
+void SwapBuffers::give_back(std::span<const Number> numbers) {
+  free_.insert(free_.end(), numbers.begin(), numbers.end());
+}
+
+}  // namespace dstune

@@ -1,0 +1,49 @@
+#include "core/train/zero/offload/nvme/swap_rules.hpp"
+
+#include <algorithm>
+
+#include "core/base/text.hpp"
+
+namespace dstune {
+namespace {
+
+constexpr Bytes kElement = sizeof(float);
+constexpr Bytes kLeastSwapped = Bytes{1} << 20U;
+constexpr Bytes kUnit = 1024;
+constexpr int kBuffersOfAdam = 4;
+
+}  // namespace
+
+SwapRules::SwapRules(const AioSettings& aio)
+    : least_(static_cast<std::int64_t>((std::max(kLeastSwapped, aio.block_size) + kElement - 1) /
+                                       kElement)),
+      unit_(static_cast<std::int64_t>(kUnit / kElement) * aio.intra_op_parallelism) {}
+
+std::int64_t swap_buffer_numel(const ShardLayout& layout, const SwapRules& rules) {
+  std::int64_t largest = 0;
+  for (const SubGroup& group : layout.sub_groups()) largest = std::max(largest, group.numel);
+  return rules.padded(largest);
+}
+
+int swap_buffers_needed(const StepConfig& config, std::size_t swapped) {
+  const int at_once =
+      1 + static_cast<int>(config.pipeline_read) + static_cast<int>(config.pipeline_write);
+  return kBuffersOfAdam * std::min(static_cast<int>(swapped), at_once);
+}
+
+std::optional<std::string> unsupported_swap_buffers(const StepConfig& config,
+                                                    const ModelParameters& parameters, int ranks) {
+  if (!config.swaps_optimizer()) return std::nullopt;
+  const SwapRules rules(config.aio);
+  const ShardLayout layout(make_parameter_groups(config.optimizer, parameters), parameters, ranks,
+                           config.sub_group_size);
+  const auto swapped =
+      std::count_if(layout.sub_groups().begin(), layout.sub_groups().end(),
+                    [&](const SubGroup& group) { return rules.is_swapped(group.numel); });
+  const int needed = swap_buffers_needed(config, static_cast<std::size_t>(swapped));
+  if (config.optimizer_buffer_count >= needed) return std::nullopt;
+  return concat("zero_optimization.offload_optimizer.buffer_count ", config.optimizer_buffer_count,
+                " where DeepSpeed needs ", needed, " or dies");
+}
+
+}  // namespace dstune

@@ -1,0 +1,168 @@
+#include "kernels/host/nvme/swap_file.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "core/base/text.hpp"
+#include "kernels/host/nvme/aio_engine.hpp"
+#include "kernels/host/nvme/aligned_buffer.hpp"
+#include "kernels/host/nvme/drive.hpp"
+#include "kernels/host/nvme/scratch_file.hpp"
+
+namespace dstune::host {
+namespace {
+
+// Others write to the drive, too, and one that is full is slow: some of it stays free.
+constexpr Bytes kUsedOfFree = 90;  // percent
+
+constexpr std::chrono::milliseconds kBetweenTicks{1};
+
+// Where the system does not say, logical blocks have 512 bytes.
+constexpr Bytes kUsualBlock = 512;
+
+[[noreturn]] void fail(const FileError& error) { throw DriveError(to_text(error)); }
+
+template <class T>
+T or_fail(OrFileError<T> made) {
+  if (const auto* const error = std::get_if<FileError>(&made)) fail(*error);
+  return std::move(std::get<T>(made));
+}
+
+// DeepSpeed makes all folders of its path; nothing is made here that a file without a name needs
+// not.
+std::string nearest_directory(const std::string& directory) {
+  std::error_code ignored;
+  std::filesystem::path path = std::filesystem::absolute(directory, ignored);
+  while (path.has_relative_path() && !std::filesystem::exists(path, ignored)) {
+    path = path.parent_path();
+  }
+  return path.string();
+}
+
+/// A read into memory where a drive cannot write: DeepSpeed's gradients begin there at any element.
+struct Detour {
+  AlignedBuffer buffer;
+  Tensor tensor;
+};
+
+class SwapQueue final : public DriveQueue {
+ public:
+  SwapQueue(const AioSettings& settings, const ScratchFile& file, Bytes block,
+            const std::function<void()>& tick)
+      : engine_(or_fail(AioEngine::make(settings))), file_(file), block_(block), tick_(tick) {}
+
+  void start(const DriveTransfer& transfer) override {
+    const Bytes size = transfer.tensor.size();
+    if (size % block_ != 0) {
+      throw DriveError(concat("a tensor of ", size, " bytes on a drive with logical blocks of ",
+                              block_,
+                              ": DeepSpeed cuts tensors at multiples of 1 KiB for each "
+                              "thread, and does not see that such a drive refuses them"));
+    }
+    const bool is_read = transfer.direction == Transfer::nvme_read;
+    auto* memory = static_cast<std::byte*>(transfer.tensor.data);
+    if (reinterpret_cast<std::uintptr_t>(memory) % block_ != 0) {
+      detours_.push_back({or_fail(AlignedBuffer::make(size, AlignedBuffer::Lock::if_allowed)),
+                          is_read ? transfer.tensor : Tensor{}});
+      if (!is_read) std::memcpy(detours_.back().buffer.data(), memory, size);
+      memory = detours_.back().buffer.data();
+    }
+    engine_->start({.direction = is_read ? AioDirection::read : AioDirection::write,
+                    .file = file_.descriptor(),
+                    .path = file_.directory(),
+                    .buffer = memory,
+                    .size = size,
+                    .offset = transfer.offset});
+  }
+
+  void wait() override {
+    while (!engine_->ends_within(kBetweenTicks)) tick_();
+    if (const auto error = engine_->wait()) fail(*error);
+    for (const Detour& detour : detours_) {
+      if (detour.tensor.data == nullptr) continue;
+      std::memcpy(detour.tensor.data, detour.buffer.data(), detour.tensor.size());
+    }
+    detours_.clear();
+  }
+
+ private:
+  std::vector<Detour> detours_;  // it must outlive the engine, which may still use it
+  std::unique_ptr<AioEngine> engine_;
+  const ScratchFile& file_;
+  Bytes block_;
+  const std::function<void()>& tick_;
+};
+
+class SwapFile final : public DriveFile {
+ public:
+  SwapFile(const std::string& directory, std::function<void()> tick)
+      : file_(or_fail(ScratchFile::make(directory))), tick_(std::move(tick)) {
+    const DriveFacts facts = or_fail(look_at_drive(directory));
+    if (facts.logical_block > 0) block_ = facts.logical_block;
+  }
+
+  void grow_to(Bytes size) override {
+    if (size <= size_) return;
+    const DriveFacts facts = or_fail(look_at_drive(file_.directory()));
+    const Bytes more = size - size_;
+    if (more > facts.free / 100 * kUsedOfFree) {
+      throw DriveError(concat(format_bytes(facts.free), " are free in ", file_.directory(),
+                              ", of which a tenth is left"));
+    }
+    reserve(size);
+    size_ = size;
+  }
+
+  std::unique_ptr<DriveQueue> make_queue(const AioSettings& settings) override {
+    return std::make_unique<SwapQueue>(settings, file_, block_, tick_);
+  }
+
+ private:
+  // A full drive or a quota shows here, and not in a step. Some file systems cannot promise room.
+  void reserve(Bytes size) const {
+    const auto length = static_cast<off_t>(size);
+    int code = ::fallocate(file_.descriptor(), 0, 0, length) == 0 ? 0 : errno;
+    if (code == EOPNOTSUPP) code = ::ftruncate(file_.descriptor(), length) == 0 ? 0 : errno;
+    if (code == 0) return;
+    fail({.operation = concat("reservation of ", format_bytes(size)),
+          .file = file_.directory(),
+          .code = code,
+          .remark = {}});
+  }
+
+  ScratchFile file_;
+  std::function<void()> tick_;
+  Bytes block_ = kUsualBlock;
+  Bytes size_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<DriveFile> make_swap_file(const std::string& directory,
+                                          std::function<void()> tick) {
+  return std::make_unique<SwapFile>(nearest_directory(directory), std::move(tick));
+}
+
+void* allocate_locked(MemoryCategory category, Bytes size, Bytes in_use, Bytes limit) {
+  auto made = AlignedBuffer::make(std::max(size, Bytes{1}), AlignedBuffer::Lock::required);
+  if (const auto* const error = std::get_if<FileError>(&made)) {
+    throw OutOfMemoryError(category, size, in_use, limit, 0, to_text(*error), Tier::locked);
+  }
+  return std::move(std::get<AlignedBuffer>(made)).keep();
+}
+
+void free_locked(void* data, Bytes size) noexcept {
+  AlignedBuffer::release(static_cast<std::byte*>(data), std::max(size, Bytes{1}));
+}
+
+}  // namespace dstune::host
