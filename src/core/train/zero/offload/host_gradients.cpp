@@ -23,7 +23,7 @@ HostGradients::HostGradients(Device& device, const StepConfig& config, const Fla
   for (std::size_t group = 0; group < layouts.size(); ++group) {
     for (const OwnedRange& range : layouts[group].owned_by(rank)) {
       place_of_[range.tensor] = held_.size();
-      held_.push_back({group, range, std::make_unique<Scalar>(device), {}});
+      held_.push_back({group, range, std::make_unique<Scalar>(device, DType::fp64), {}});
     }
   }
 }
