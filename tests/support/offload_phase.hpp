@@ -25,6 +25,8 @@ struct OffloadPhase {
   std::map<Kind, CallsAndBytes> copies;
   std::map<std::string, std::uint64_t> waits;   ///< of the host, by HostSync
   std::map<std::string, CallsAndBytes> passes;  ///< of the host, by MemoryPass
+  /// Reads and writes of a drive, by "read" or "write" and purpose.
+  std::map<std::string, CallsAndBytes> drive;
 
   bool operator==(const OffloadPhase&) const = default;
 };
@@ -36,6 +38,9 @@ OffloadPhase phase_of(const Ledger& ledger);
 /// @param phase  one of a row's phases
 /// @param dtype  the row's model type
 OffloadPhase recorded_phase(const json::object& phase, DType dtype);
+
+/// What a list of a row's reads and writes of a drive comes to, as OffloadPhase::drive.
+std::map<std::string, OffloadPhase::CallsAndBytes> recorded_drive(const json::array& lines);
 
 /// Without norms and flags, and without the waits for them.
 OffloadPhase without_numbers(OffloadPhase phase);

@@ -68,7 +68,11 @@ std::vector<json::object> offload_rows(std::initializer_list<std::string_view> p
 }
 
 HostUse host_use(const json::object& object) {
-  return {object.at("pinned").to_number<Bytes>(), object.at("host").to_number<Bytes>()};
+  HostUse use{object.at("pinned").to_number<Bytes>(), object.at("host").to_number<Bytes>()};
+  if (const json::value* const locked = object.if_contains("locked")) {
+    use.locked = locked->to_number<Bytes>();
+  }
+  return use;
 }
 
 Bytes sum_without_numbers(const json::object& bytes_by_purpose) {
@@ -81,13 +85,13 @@ Bytes sum_without_numbers(const json::object& bytes_by_purpose) {
 
 void* PinnedRequests::do_allocate_on_host(Tier tier, MemoryCategory category, Bytes size) {
   if (tier == Tier::pinned) sizes_.push_back(size);
-  used_of(tier) += size;
+  use_.at(tier) += size;
   if (use_.total() > peak_.total()) peak_ = use_;
   return do_allocate(category, size);
 }
 
 void PinnedRequests::do_free_on_host(Tier tier, void* data, Bytes size) noexcept {
-  used_of(tier) -= size;
+  use_.at(tier) -= size;
   do_free(data, size);
 }
 
@@ -116,6 +120,7 @@ std::map<std::string, Ledger> RankOfRow::step() {
     backward();
     end(micro_step, "backward");
   }
+  device_after_backward_ = device_.memory().use().total();
   EXPECT_FALSE(engine_->step().overflow);
   end(last, "step");
   return phases;

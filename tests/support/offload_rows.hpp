@@ -22,7 +22,7 @@ namespace dstune::test {
 /// The rows of the fixture that belong to one of `placements`, in the fixture's order.
 std::vector<json::object> offload_rows(std::initializer_list<std::string_view> placements);
 
-/// The `pinned` and `host` bytes of an object of the fixture.
+/// The `pinned`, `host` and, if there are some, `locked` bytes of an object of the fixture.
 HostUse host_use(const json::object& object);
 /// Bytes of all purposes in such an object, but for norms and flags.
 Bytes sum_without_numbers(const json::object& bytes_by_purpose);
@@ -41,7 +41,6 @@ class PinnedRequests final : public DryDevice {
  private:
   static constexpr Bytes kUnlimited = Bytes{1} << 60U;
 
-  Bytes& used_of(Tier tier) { return tier == Tier::pinned ? use_.pinned : use_.pageable; }
   void* do_allocate_on_host(Tier tier, MemoryCategory category, Bytes size) override;
   void do_free_on_host(Tier tier, void* data, Bytes size) noexcept override;
 
@@ -62,6 +61,8 @@ class RankOfRow {
   /// A step of the optimizer, with which the device's peak begins. Fails the test if it overflows.
   /// @returns the ledgers of its phases by their names in the fixture, "MICRO_STEP forward", ...
   std::map<std::string, Ledger> step();
+  /// What was in use on the device at the end of the last backward.
+  Bytes device_after_backward() const { return device_after_backward_; }
 
  private:
   void forward();
@@ -73,6 +74,7 @@ class RankOfRow {
   PinnedRequests device_;
   DryCollectives collectives_;
   std::unique_ptr<ZeroEngine> engine_;
+  Bytes device_after_backward_ = 0;
 };
 
 }  // namespace dstune::test

@@ -133,8 +133,6 @@ void find_unsupported_offload(const json::object& offload, StepConfig& config) {
   add(is_stage_3 && config.offload_ratio < 1 && !is<AdamSettings>(config.optimizer),
       ".ratio below 1 with another optimizer than Adam (an error of DeepSpeed's)");
   add(config.swaps_optimizer() && config.offload_ratio < 1, ".ratio below 1 with device nvme");
-  add(config.swaps_optimizer() && !is<AdamSettings>(config.optimizer),
-      ".device: nvme with another optimizer than Adam");
   add(is_on(offload, "super_offload"), ".super_offload");
   add(!has_cpu_optimizer(config.optimizer), " with an optimizer that has no CPU kernel");
   add(is_stage_3 && config.quantized_gradients, " with zero_quantized_gradients");

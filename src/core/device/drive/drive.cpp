@@ -13,18 +13,17 @@ constexpr Bytes kAlignment = 4096;
 Drive::Drive(Device& device, const std::string& directory)
     : device_(device), file_(device.open_drive_file(directory)) {}
 
-Drive::~Drive() { device_.host_memory().give_back(Tier::nvme, used_); }
+Drive::~Drive() { device_.host_memory().give_back(Tier::nvme, taken_); }
 
 DriveExtent Drive::take(MemoryCategory category, Bytes size) {
-  const Bytes padded = (size + kAlignment - 1) / kAlignment * kAlignment;
-  HostMemory& memory = device_.host_memory();
-  memory.take(Tier::nvme, category, padded);
-  const DriveExtent extent{used_, size};
-  used_ += padded;
+  device_.host_memory().take(Tier::nvme, category, size);
+  const DriveExtent extent{end_, size};
+  taken_ += size;
+  end_ += (size + kAlignment - 1) / kAlignment * kAlignment;
   try {
-    file_->grow_to(used_);
+    file_->grow_to(end_);
   } catch (const DriveError& error) {
-    throw OutOfMemoryError(category, padded, used_ - padded, used_ - padded, 0, error.what(),
+    throw OutOfMemoryError(category, size, taken_ - size, taken_ - size, 0, error.what(),
                            Tier::nvme);
   }
   return extent;

@@ -35,7 +35,8 @@ class Drive {
 
   Device& device_;
   std::unique_ptr<DriveFile> file_;
-  Bytes used_ = 0;
+  Bytes taken_ = 0;  // of the memory that is counted
+  Bytes end_ = 0;    // of the file
 };
 
 /// A handle of DeepSpeed's aio op: reads and writes of one drive, which are entered in the ledger.

@@ -114,9 +114,8 @@ std::int64_t total(std::span<const UpdatedTensor> tensors) {
   return sum;
 }
 
-/// DeepSpeed's Lion for the CPU makes a second state, as its Adam does, and does not use it.
 int tensors_of_state(const OptimizerConfig& optimizer, Tier tier) {
-  return is_of_host(tier) && is<LionSettings>(optimizer) ? 2 : state_tensors(optimizer);
+  return is_of_host(tier) ? state_tensors_on_host(optimizer) : state_tensors(optimizer);
 }
 
 double initial_state(const OptimizerConfig& optimizer) {
@@ -129,6 +128,11 @@ Tensor part(const Buffer& buffer, std::int64_t offset, std::int64_t count) {
 }
 
 }  // namespace
+
+// Its Lion makes a second one, as its Adam does, and does not use it.
+int state_tensors_on_host(const OptimizerConfig& optimizer) {
+  return is<LionSettings>(optimizer) ? 2 : state_tensors(optimizer);
+}
 
 void OptimizerState::ensure(Device& device, const OptimizerConfig& optimizer, std::int64_t numel) {
   if (exists_) return;

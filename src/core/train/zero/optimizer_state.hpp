@@ -56,6 +56,9 @@ class OptimizerState {
   bool exists_ = false;
 };
 
+/// How many tensors of state DeepSpeed's optimizers for the CPU make.
+int state_tensors_on_host(const OptimizerConfig& optimizer);
+
 /// One update on the host's cores of tensors that lie in its memory: Adam's, Lion's or Adagrad's.
 /// @param state  as OptimizerState has it
 void update_on_host(Device& device, const NextUpdate& next, const UpdatedTensor& tensor,

@@ -21,6 +21,7 @@ using test::RankOfRow;
 /// DeepSpeed has a flag and norms on the host beside, which are not counted here.
 void expect_use(const HostUse& ours, const HostUse& deepspeeds, Bytes numbers) {
   EXPECT_EQ(ours.pinned, deepspeeds.pinned);
+  EXPECT_EQ(ours.locked, deepspeeds.locked);
   EXPECT_LE(ours.pageable, deepspeeds.pageable);
   EXPECT_GE(ours.pageable + numbers, deepspeeds.pageable);
 }
@@ -57,7 +58,7 @@ void expect_same_memory_at_first(const json::object& row, const PinnedRequests& 
 
 void expect_same_memory_at_last(const json::object& row, const PinnedRequests& device) {
   const HostUse step = test::host_use(row.at("step").at("at_host_peak").as_object());
-  const Bytes numbers = 16 * (sub_groups_of(row) + 1);  // for each sub-group, and for their sum
+  const Bytes numbers = 16 * (sub_groups_of(row) + 1) + 1;  // norms of all and their sum, a flag
   expect_use(device.peak(), step, numbers);
 
   const json::object& steady = row.at("steady").as_object();
@@ -65,13 +66,17 @@ void expect_same_memory_at_last(const json::object& row, const PinnedRequests& d
   // PyTorch's Adam counts its steps on the host.
   const Bytes pageable =
       offloads_optimizer(row) ? test::sum_without_numbers(steady.at("host").as_object()) : 0;
-  EXPECT_EQ(device.host_memory().use(), (HostUse{pinned, pageable}));
+  Bytes locked = 0;
+  if (const json::value* const buffers = steady.if_contains("locked")) {
+    locked = test::sum_without_numbers(buffers->as_object());
+  }
+  EXPECT_EQ(device.host_memory().use(), (HostUse{pinned, pageable, locked}));
   std::vector<Bytes> pins;
   for (const json::value& pin : row.at("pins").as_array()) {
     pins.push_back(pin.at(1).to_number<Bytes>());
   }
   EXPECT_EQ(device.sizes(), pins);
-  EXPECT_EQ(device.host_memory().held() - device.host_memory().use().pageable,
+  EXPECT_EQ(device.host_memory().held() - pageable - locked,
             row.at("pinned").at("taken").to_number<Bytes>());
 }
 
@@ -90,6 +95,51 @@ std::size_t expect_dry_steps_of(std::string_view placement) {
     expect_same_memory_at_last(row, rank.device());
   }
   return rows.size();
+}
+
+// In the first step states are made, which no list of phases has as passes here.
+void expect_same_first_step(const json::object& row, RankOfRow& rank) {
+  using Drive = decltype(test::OffloadPhase::drive);
+  EXPECT_EQ(test::phase_of(rank.device().ledger()).drive,
+            test::recorded_drive(row.at("setup").at("drive").as_array()));
+  const auto phases = rank.step();
+  for (const auto& [name, ledger] : phases) {
+    SCOPED_TRACE("first " + name);
+    const json::value* const recorded = row.at("first_phases").as_object().if_contains(name);
+    EXPECT_EQ(
+        test::phase_of(ledger).drive,
+        recorded == nullptr ? Drive{} : test::recorded_drive(recorded->at("drive").as_array()));
+  }
+  const Bytes numbers = 16 * (sub_groups_of(row) + 1) + 1;
+  expect_use(rank.device().peak(),
+             test::host_use(row.at("first_step").at("at_host_peak").as_object()), numbers);
+}
+
+Bytes bytes_of_files(const json::object& row) {
+  Bytes sum = 0;
+  for (const auto& files : row.at("files").as_object()) {
+    sum += files.value().at(1).to_number<Bytes>();
+  }
+  return sum;
+}
+
+TEST(ShardedOffloadOfDeepSpeed, IsTheDryStepWithTheOptimizerOnADrive) {
+  const std::vector<json::object> rows = test::offload_rows({"stage3_nvme"});
+  for (const json::object& row : rows) {
+    SCOPED_TRACE(json::serialize(row.at("name")));
+
+    RankOfRow rank(row);
+
+    expect_same_memory_at_first(row, rank.device());
+    expect_same_first_step(row, rank);
+    rank.step();
+    test::expect_same_step(rank.step(), row.at("phases").as_object(), rank.config().dtype);
+    expect_same_memory_at_last(row, rank.device());
+    EXPECT_EQ(rank.device().host_memory().on_drive(), bytes_of_files(row));
+    EXPECT_EQ(rank.device_after_backward(),
+              test::sum_without_numbers(row.at("before_step").at("device").as_object()));
+  }
+  EXPECT_EQ(rows.size(), 23U);
 }
 
 TEST(ShardedOffloadOfDeepSpeed, IsTheDryStep) { EXPECT_EQ(expect_dry_steps_of("stage3"), 18U); }

@@ -163,10 +163,6 @@ TEST(ConfigurationsOfSwapping, ThatTheStepDoesNotHaveAreSkippedByName) {
             named + ".ratio below 1 with device nvme");
   EXPECT_EQ(
       skip_reason_of_stage_3(R"({"offload_optimizer": {"device": "nvme", "nvme_path": "/tmp"}})",
-                             R"({"optimizer": {"type": "Adagrad", "params": {"lr": 1e-4}}})"),
-      named + ".device: nvme with another optimizer than Adam");
-  EXPECT_EQ(
-      skip_reason_of_stage_3(R"({"offload_optimizer": {"device": "nvme", "nvme_path": "/tmp"}})",
                              R"({"aio": {"block_size": 1000000}})"),
       "not modelled: aio.block_size that is no multiple of 4096");
   EXPECT_EQ(

@@ -23,6 +23,7 @@ OptimizerSwapper::OptimizerSwapper(Device& device, const StepConfig& config,
       layout_(layout),
       reads_ahead_(config.pipeline_read),
       writes_behind_(config.pipeline_write),
+      states_(static_cast<std::size_t>(state_tensors_on_host(config.optimizer))),
       rules_(config.aio),
       groups_(layout.sub_groups().size()),
       drive_(device, config.optimizer_nvme_path),
@@ -44,8 +45,8 @@ void OptimizerSwapper::reserve(std::size_t group, int rank) {
     return drive_.take(category, static_cast<Bytes>(numel) * size_of(DType::fp32));
   };
   swapped.master = file_of(kCategory, rules_.padded(members.numel));
-  for (DriveExtent& state : swapped.state) {
-    state = file_of(kCategory, rules_.padded(members.numel));
+  for (std::size_t i = 0; i < states_; ++i) {
+    swapped.state.push_back(file_of(kCategory, rules_.padded(members.numel)));
   }
   for (const std::size_t tensor : members.tensors) {
     const std::int64_t numel = rules_.written(layout_.filled(tensor, rank));
@@ -105,9 +106,7 @@ void OptimizerSwapper::read_tensors(const Loaded& loaded) {
     reads().read(file, padded(swapped.numel, loaded.buffers[place]), TransferPurpose::state);
   };
   read(swapped.master, 0);
-  if (!swapped.has_state) return;
-  read(swapped.state[0], 1);
-  read(swapped.state[1], 2);
+  for (std::size_t i = 1; i < swapped.tensors(); ++i) read(swapped.state[i - 1], i);
 }
 
 bool OptimizerSwapper::read_gradients(const Loaded& loaded) {
@@ -157,7 +156,7 @@ void OptimizerSwapper::step(const Loaded& loaded, const NextUpdate& next) {
   SwappedSubGroup& swapped = of(loaded.group);
   std::array<Tensor, 2> state;
   if (swapped.has_state) {
-    state = {elements(loaded, 1), elements(loaded, 2)};
+    for (std::size_t i = 0; i < states_; ++i) state.at(i) = elements(loaded, i + 1);
   } else {
     swapped.first_state.ensure(device_, *next.optimizer, swapped.numel);
     state = swapped.first_state.tensors();
@@ -218,7 +217,7 @@ void OptimizerSwapper::write_behind(Loaded loaded) {
 // The buffer of the gradients, which is not written, goes to the end.
 void OptimizerSwapper::add_first_state(Loaded& loaded) {
   SwappedSubGroup& swapped = of(loaded.group);
-  const Numbers more = buffers_.take(swapped.state.size());
+  const Numbers more = buffers_.take(states_);
   const std::array<Tensor, 2> state = swapped.first_state.tensors();
   for (std::size_t i = 0; i < more.size(); ++i) {
     device_.run_on_host(Copy{state[i], buffers_.tensor(more[i], swapped.numel)});
@@ -237,8 +236,8 @@ void OptimizerSwapper::write_first_state(Loaded& loaded) {
   SwappedSubGroup& swapped = of(loaded.group);
   const std::array<Tensor, 2> state = swapped.first_state.tensors();
   const Numbers more = buffers_.take_all();
-  for (std::size_t begin = 0; begin < state.size(); begin += more.size()) {
-    const std::size_t end = std::min(state.size(), begin + more.size());
+  for (std::size_t begin = 0; begin < states_; begin += more.size()) {
+    const std::size_t end = std::min(states_, begin + more.size());
     for (std::size_t i = begin; i < end; ++i) {
       device_.run_on_host(Copy{state[i], buffers_.tensor(more[i - begin], swapped.numel)});
     }

@@ -95,6 +95,7 @@ class OptimizerSwapper {
   const ShardLayout& layout_;
   bool reads_ahead_;
   bool writes_behind_;
+  std::size_t states_;  // tensors of a sub-group
   SwapRules rules_;
   std::vector<std::optional<SwappedSubGroup>> groups_;
   Drive drive_;

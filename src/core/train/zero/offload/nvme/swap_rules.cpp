@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/text.hpp"
+#include "core/train/zero/optimizer_state.hpp"
 
 namespace dstune {
 namespace {
@@ -10,7 +11,7 @@ namespace {
 constexpr Bytes kElement = sizeof(float);
 constexpr Bytes kLeastSwapped = Bytes{1} << 20U;
 constexpr Bytes kUnit = 1024;
-constexpr int kBuffersOfAdam = 4;
+constexpr int kMasterAndGradients = 2;
 
 }  // namespace
 
@@ -28,7 +29,8 @@ std::int64_t swap_buffer_numel(const ShardLayout& layout, const SwapRules& rules
 int swap_buffers_needed(const StepConfig& config, std::size_t swapped) {
   const int at_once =
       1 + static_cast<int>(config.pipeline_read) + static_cast<int>(config.pipeline_write);
-  return kBuffersOfAdam * std::min(static_cast<int>(swapped), at_once);
+  return (kMasterAndGradients + state_tensors_on_host(config.optimizer)) *
+         std::min(static_cast<int>(swapped), at_once);
 }
 
 std::optional<std::string> unsupported_swap_buffers(const StepConfig& config,

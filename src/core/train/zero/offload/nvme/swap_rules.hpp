@@ -36,9 +36,9 @@ class SwapRules {
 /// The elements of the largest sub-group, padded: the size of each buffer.
 std::int64_t swap_buffer_numel(const ShardLayout& layout, const SwapRules& rules);
 
-/// How many buffers DeepSpeed needs for Adam, or its run dies in the first or second step: a
-/// sub-group has its master, two states and its gradients; with pipelines one that is read ahead,
-/// and one that is still written, have the same.
+/// How many buffers DeepSpeed needs, or its run dies in the first or second step: a sub-group has
+/// its master, its states and its gradients; with pipelines one that is read ahead, and one that is
+/// still written, have the same.
 /// @param swapped  sub-groups that are swapped
 int swap_buffers_needed(const StepConfig& config, std::size_t swapped);
 

@@ -30,7 +30,7 @@ struct SwappedSubGroup {
 
   std::int64_t numel = 0;
   DriveExtent master;
-  std::array<DriveExtent, 2> state;
+  std::vector<DriveExtent> state;
   bool has_state = false;  ///< from the first update on
   std::vector<GradientFile> files;
   std::vector<GradientPiece> kept;  ///< what is in no file, until the sub-group has been stepped
@@ -39,7 +39,7 @@ struct SwappedSubGroup {
 
   bool has_gradients() const;
   bool has_new_state() const { return !has_state && first_state.exists(); }
-  std::size_t tensors() const { return has_state ? 3 : 1; }
+  std::size_t tensors() const { return 1 + (has_state ? state.size() : 0); }
 };
 
 }  // namespace dstune
