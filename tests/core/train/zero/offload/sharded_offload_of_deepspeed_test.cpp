@@ -18,6 +18,8 @@ namespace {
 using test::PinnedRequests;
 using test::RankOfRow;
 
+constexpr Bytes kFlag = 1;
+
 /// DeepSpeed has a flag and norms on the host beside, which are not counted here.
 void expect_use(const HostUse& ours, const HostUse& deepspeeds, Bytes numbers) {
   EXPECT_EQ(ours.pinned, deepspeeds.pinned);
@@ -49,7 +51,6 @@ std::uint64_t sub_groups_of(const json::object& row) {
 
 void expect_same_memory_at_first(const json::object& row, const PinnedRequests& device) {
   const json::object& setup = row.at("setup").as_object();
-  constexpr Bytes kFlag = 1;
   expect_use(device.host_memory().use(), test::host_use(setup), kFlag);
   expect_use(device.host_memory().peak().at_peak,
              test::host_use(setup.at("at_host_peak").as_object()), kFlag);
@@ -57,8 +58,8 @@ void expect_same_memory_at_first(const json::object& row, const PinnedRequests& 
 
 void expect_same_memory_at_last(const json::object& row, const PinnedRequests& device) {
   const HostUse step = test::host_use(row.at("step").at("at_host_peak").as_object());
-  const Bytes numbers = 16 * (sub_groups_of(row) + 1);  // for each sub-group, and for their sum
-  expect_use(device.peak(), step, numbers);
+  const Bytes norms = 16 * (sub_groups_of(row) + 1);  // of each sub-group, and their sum
+  expect_use(device.peak(), step, norms + kFlag);
 
   const json::object& steady = row.at("steady").as_object();
   const Bytes pinned = test::sum_without_numbers(steady.at("pinned").as_object());
@@ -104,6 +105,10 @@ TEST(ShardedOffloadOfDeepSpeed, IsTheDryStepWithParametersOnTheHost) {
 
 TEST(ShardedOffloadOfDeepSpeed, IsTheDryStepWithParametersAloneOnTheHost) {
   EXPECT_EQ(expect_dry_steps_of("stage3_parameters_alone"), 16U);
+}
+
+TEST(ShardedOffloadOfDeepSpeed, IsTheDryStepWithPersistentTensorsOneByOne) {
+  EXPECT_EQ(expect_dry_steps_of("stage3_sequential"), 9U);
 }
 
 }  // namespace
