@@ -97,6 +97,13 @@ PLACEMENTS = {
     "stage3_parameters_alone": dict(stage=3, seed=SEED + 6,
                                     axes={**{axis: COMMON[axis] for axis in COMMON if axis != "pin_memory"},
                                           **STAGE_3, **REUSE, "pin_parameters": (True, False)}),
+    # Persistent tensors are gathered one by one after the update: where there is one, as below 80 elements, or if asked.
+    "stage3_sequential": dict(stage=3, seed=SEED + 7,
+                              axes={**COMMON, **STAGE_3, "model": ("four_blocks", ), "ranks": (2, 3),
+                                    "accumulation": (1, ), "bucket": ("large", ), "groups": (1, ),
+                                    "sub_group_size": ("whole", ), "prefetch": ("default", ),
+                                    "persistence": (80, 400), "contiguous_gradients": (True, ),
+                                    "pin_parameters": (True, False), "sequential": (False, True)}),
 }
 # Other optimizers keep other states, in the same places.
 OTHER_OPTIMIZERS = [("stage1", "Lion"), ("stage2", "Adagrad"), ("stage2", "Lion"), ("stage3", "Adagrad"),
@@ -163,6 +170,8 @@ def zero_of(case):
         zero["sub_group_size"] = SUB_GROUPS[case["model"]][case["sub_group_size"]]
     if case["prefetch"] != "default":
         zero["stage3_prefetch_bucket_size"] = PREFETCH[case["prefetch"]]
+    if case.get("sequential"):
+        zero["stage3_allgather_sequential"] = True
     if case.get("reuse") == "none":
         zero["stage3_max_reuse_distance"] = 0
     return zero

@@ -77,12 +77,7 @@ void GatherWalk::dequantize(Message& message) {
 
 void GatherWalk::gather_persistent(const Tensors& tensors) {
   if (walked_.ranks == 1) return;
-  if (tensors.size() == 1) {
-    gather_together(tensors, true);
-    await(tensors);
-  } else {
-    for (const std::size_t tensor : tensors) gather_alone(tensor);
-  }
+  for (const std::size_t tensor : tensors) gather_alone(tensor);
 }
 
 void GatherWalk::await(const Tensors& tensors) {

@@ -67,6 +67,8 @@ std::vector<json::object> offload_rows(std::initializer_list<std::string_view> p
   return rows;
 }
 
+const json::array& offload_deaths() { return fixture().at("deaths").as_array(); }
+
 HostUse host_use(const json::object& object) {
   HostUse use{object.at("pinned").to_number<Bytes>(), object.at("host").to_number<Bytes>()};
   if (const json::value* const locked = object.if_contains("locked")) {

@@ -22,6 +22,9 @@ namespace dstune::test {
 /// The rows of the fixture that belong to one of `placements`, in the fixture's order.
 std::vector<json::object> offload_rows(std::initializer_list<std::string_view> placements);
 
+/// What was asked of DeepSpeed, and whether it died of it.
+const json::array& offload_deaths();
+
 /// The `pinned`, `host` and, if there are some, `locked` bytes of an object of the fixture.
 HostUse host_use(const json::object& object);
 /// Bytes of all purposes in such an object, but for norms and flags.

@@ -49,7 +49,9 @@ std::string time_text(const Measured& measured) {
 
 std::string host_text(const Measured& measured) {
   const PeakHostMemory& peak = measured.peak_host_memory;
-  return peak.held == 0 ? "" : concat(", host ", format_bytes(peak.held));
+  if (peak.held == 0) return "";
+  return concat(", host ", format_bytes(peak.held),
+                peak.drive == 0 ? "" : concat(", drive ", format_bytes(peak.drive)));
 }
 
 std::string line(const Measured& measured) {

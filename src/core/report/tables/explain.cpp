@@ -228,8 +228,12 @@ std::string memory_section(const Measured& measured, bool timed) {
   if (host.held > 0) {
     table.add_row({"host, pinned", format_bytes(host.at_peak.pinned), "", ""});
     table.add_row({"host, pageable", format_bytes(host.at_peak.pageable), "", ""});
+    if (host.at_peak.locked > 0) {
+      table.add_row({"host, locked", format_bytes(host.at_peak.locked), "", ""});
+    }
     table.add_row({"host, as the system gives it", format_bytes(host.held), "", ""});
   }
+  if (host.drive > 0) table.add_row({"files on the drive", format_bytes(host.drive), "", ""});
   return section(concat("Memory of ", timed ? "the fullest rank" : "rank 0", ": peak ",
                         describe_peak(measured, concat(" in ", name_of(peak.phase)))),
                  table);

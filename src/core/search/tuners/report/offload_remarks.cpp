@@ -1,5 +1,6 @@
 #include "core/search/tuners/report/offload_remarks.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -50,6 +51,30 @@ std::string sums_remark(const Record& best) {
                 ", and the host does not wait for them: worth a trial, with "
                 "bf16.check_grad_overflow false, since DeepSpeed 0.19.8 otherwise skips all steps "
                 "after one with inf or NaN");
+}
+
+std::string drive_remark(const Record& best) {
+  const Measured* measured = measured_of(best);
+  if (measured == nullptr) return "";
+  Bytes of_rank = 0;
+  for (const TransferLine& line : measured->ledger.transfers()) {
+    if (line.transfer == Transfer::nvme_write) of_rank += line.bytes;
+  }
+  if (of_rank == 0) return "";
+  const int of_node = best.experiment.settings.devices_per_node;
+  const int ranks = of_node > 0 ? std::min(of_node, best.experiment.ranks) : best.experiment.ranks;
+  constexpr double kSecondsPerHour = 3600;
+  constexpr double kHoursPerDay = 24;
+  constexpr double kEndurance = 600e12;  // bytes, of many drives of 1 TB
+  const double per_hour =
+      static_cast<double>(of_rank) * ranks / measured->step_time.median * kSecondsPerHour;
+  return concat("each step writes ", format_bytes(of_rank),
+                " of each rank to the drive, at this "
+                "speed ",
+                fixed(per_hour / 1e12, 2), " TB an hour for the ", ranks,
+                " of a node: ", fixed(kEndurance / per_hour / kHoursPerDay, 1),
+                " days for a drive that may be "
+                "written 600 TB");
 }
 
 }  // namespace dstune

@@ -19,4 +19,8 @@ std::string ratio_remark(const Experiment& experiment);
 /// with such sums (space/known_faults.hpp) meets every training.
 std::string sums_remark(const Record& best);
 
+/// What a step writes to a node's drive, and for how long a drive lasts that may be written 600 TB;
+/// "" where nothing is written.
+std::string drive_remark(const Record& best);
+
 }  // namespace dstune

@@ -165,6 +165,10 @@ json::object stage_to_json(const StagePlan& plan) {
     object["peak_host_memory_bytes"] = plan.peak_host.held;
     object["host_memory_at_peak_bytes"] = {{"pinned", plan.peak_host.at_peak.pinned},
                                            {"pageable", plan.peak_host.at_peak.pageable}};
+    if (plan.peak_host.at_peak.locked > 0) {
+      object["host_memory_at_peak_bytes"].as_object()["locked"] = plan.peak_host.at_peak.locked;
+    }
+    if (plan.peak_host.drive > 0) object["peak_drive_bytes"] = plan.peak_host.drive;
     object["fits_on_host"] = plan.fits_on_host;
   }
   if (!plan.unsupported.empty()) object["unsupported"] = plan.unsupported;

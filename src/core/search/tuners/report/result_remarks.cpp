@@ -259,6 +259,7 @@ std::vector<std::string> result_remarks(const std::vector<Record>& records, Metr
   if (best) remarks.push_back(accumulation_remark(*best));
   if (best) remarks.push_back(ratio_remark(best->experiment));
   if (best) remarks.push_back(sums_remark(*best));
+  if (best) remarks.push_back(drive_remark(*best));
   remarks.push_back(arithmetic_remark(records));
   remarks.push_back(cores_remark(records));
   remarks.push_back(slow_steps_remark(records));

@@ -293,18 +293,25 @@ void GatheredParameters::gather_persistent(const Tensors& tensors) {
   if (tensors.empty()) return;
   const Setup usual = setup_;
   setup_.purpose = Purpose::persistent;
-  if (collectives_.size() > 1 && tensors.size() == 1) {  // DeepSpeed packs even one tensor
-    gather_packed(primary(), tensors);
-    await(tensors);
-  } else if (collectives_.size() > 1) {
-    setup_.stream = Stream::compute;
-    gather_after_all_copies(tensors);
-  } else {
-    setup_.stream = Stream::compute;
+  setup_.stream = Stream::compute;
+  if (collectives_.size() == 1) {
     take_own(tensors);
     await(tensors);
+  } else if (tensors.size() == 1 || setup_.method == GatherMethod::sequential) {
+    gather_one_by_one(tensors);
+  } else {
+    gather_after_all_copies(tensors);
   }
   setup_ = usual;
+}
+
+// Only a shard's way to the device makes the host wait between them.
+void GatheredParameters::gather_one_by_one(const Tensors& tensors) {
+  for (const std::size_t tensor : tensors) {
+    gather_alone(primary(), tensor);
+    await({tensor});
+  }
+  device_.host_sync(HostSync::parameters);
 }
 
 // DeepSpeed has all shards on the device before it gathers any, and keeps them until the end.

@@ -75,7 +75,9 @@ class GatheredParameters {
   /// Makes the compute stream wait for those of `tensors` that were not awaited since their gather.
   void await(const Tensors& tensors);
   void release(const Tensors& tensors);
-  /// Gathers tensors that are not there one by one and waits for all of them, as after the update.
+  /// Gathers tensors that are not there by a call of each and waits for all of them, as after the
+  /// update. Shards on the host are copied first; if there is one tensor, or the method is
+  /// sequential, each is copied and gathered before the next.
   /// They are no gathered_tensor: in DeepSpeed the coordinator, whose Python that is, has no part.
   void gather_persistent(const Tensors& tensors);
   /// Called after the update of `tensors`, which makes their secondary shards outdated.
@@ -123,6 +125,7 @@ class GatheredParameters {
   void gather_by_all_reduce(const Tensors& tensors);
   void gather_quantized(const Source& source, const Tensors& tensors);
   void gather_coalesced(const Source& source, const Tensors& tensors);
+  void gather_one_by_one(const Tensors& tensors);
   void gather_after_all_copies(const Tensors& tensors);
   std::shared_ptr<Buffer> parameters(std::int64_t numel) const;
   void finish(Group& group);

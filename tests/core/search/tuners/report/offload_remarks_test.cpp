@@ -59,5 +59,25 @@ TEST(SumsRemark, SaysHowMuchFp32SumsWouldSaveAndWhatTheyTake) {
   EXPECT_EQ(sums_remark(best_of(DType::fp32, 3)), "");
 }
 
+// 1 GiB in 2 s of each of 8 ranks, of which a node has 4: 2 GiB/s, which are 7.73 TB an hour.
+TEST(DriveRemark, SaysHowLongADriveLasts) {
+  Record best = best_of(DType::bf16, 1);
+  best.experiment.ranks = 8;
+  best.experiment.settings.devices_per_node = 4;
+  auto& measured = std::get<Measured>(best.outcome);
+  EXPECT_EQ(drive_remark(best), "");
+
+  measured.step_time.median = 2;
+  measured.ledger.add_transfer({Transfer::nvme_write, TransferPurpose::state, Tier::nvme, false,
+                                Stream::compute, 0, Bytes{1} << 30U});
+  measured.ledger.add_transfer({Transfer::nvme_read, TransferPurpose::state, Tier::nvme, false,
+                                Stream::compute, 0, Bytes{3} << 30U});
+
+  EXPECT_EQ(
+      drive_remark(best),
+      "each step writes 1.00 GiB of each rank to the drive, at this speed 7.73 TB an hour for "
+      "the 4 of a node: 3.2 days for a drive that may be written 600 TB");
+}
+
 }  // namespace
 }  // namespace dstune::offload_remarks_test

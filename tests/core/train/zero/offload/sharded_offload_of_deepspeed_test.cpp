@@ -3,12 +3,14 @@
 // tests/data/offload_fixture.json, which scripts/make_offload_fixture.py writes and describes.
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "core/base/json.hpp"
+#include "core/train/zero/offload/nvme/swap_rules.hpp"
 #include "tests/support/offload_phase.hpp"
 #include "tests/support/offload_rows.hpp"
 
@@ -17,6 +19,8 @@ namespace {
 
 using test::PinnedRequests;
 using test::RankOfRow;
+
+constexpr Bytes kFlag = 1;
 
 /// DeepSpeed has a flag and norms on the host beside, which are not counted here.
 void expect_use(const HostUse& ours, const HostUse& deepspeeds, Bytes numbers) {
@@ -50,7 +54,6 @@ std::uint64_t sub_groups_of(const json::object& row) {
 
 void expect_same_memory_at_first(const json::object& row, const PinnedRequests& device) {
   const json::object& setup = row.at("setup").as_object();
-  constexpr Bytes kFlag = 1;
   expect_use(device.host_memory().use(), test::host_use(setup), kFlag);
   expect_use(device.host_memory().peak().at_peak,
              test::host_use(setup.at("at_host_peak").as_object()), kFlag);
@@ -58,8 +61,8 @@ void expect_same_memory_at_first(const json::object& row, const PinnedRequests& 
 
 void expect_same_memory_at_last(const json::object& row, const PinnedRequests& device) {
   const HostUse step = test::host_use(row.at("step").at("at_host_peak").as_object());
-  const Bytes numbers = 16 * (sub_groups_of(row) + 1) + 1;  // norms of all and their sum, a flag
-  expect_use(device.peak(), step, numbers);
+  const Bytes norms = 16 * (sub_groups_of(row) + 1);  // of each sub-group, and their sum
+  expect_use(device.peak(), step, norms + kFlag);
 
   const json::object& steady = row.at("steady").as_object();
   const Bytes pinned = test::sum_without_numbers(steady.at("pinned").as_object());
@@ -110,9 +113,39 @@ void expect_same_first_step(const json::object& row, RankOfRow& rank) {
         test::phase_of(ledger).drive,
         recorded == nullptr ? Drive{} : test::recorded_drive(recorded->at("drive").as_array()));
   }
-  const Bytes numbers = 16 * (sub_groups_of(row) + 1) + 1;
+  const Bytes norms = 16 * (sub_groups_of(row) + 1);
   expect_use(rank.device().peak(),
-             test::host_use(row.at("first_step").at("at_host_peak").as_object()), numbers);
+             test::host_use(row.at("first_step").at("at_host_peak").as_object()), norms + kFlag);
+}
+
+// Their names are "adamw_read_2_sub_groups_7_buffers".
+TEST(ShardedOffloadOfDeepSpeed, HasAsManySwapBuffersAsItNeeds) {
+  std::size_t tried = 0;
+  for (const json::value& row : test::offload_deaths()) {
+    const std::string name(row.at("name").as_string());
+    const std::size_t end = name.find("_sub_groups_");
+    if (end == std::string::npos) continue;
+    SCOPED_TRACE(name);
+    const json::object& asked = row.at("asked").as_object();
+    StepConfig config = make_step_config(
+        {{"zero_optimization",
+          {{"stage", 3},
+           {"offload_optimizer",
+            {{"device", "nvme"},
+             {"nvme_path", "/"},
+             {"pipeline_read", asked.at("pipeline_read")},
+             {"pipeline_write", asked.at("pipeline_write")}}}}},
+         {"optimizer", {{"type", asked.at("optimizer")}, {"params", {{"lr", 1e-4}}}}}});
+    const std::size_t begin = name.rfind('_', end - 1) + 1;
+    const auto sub_groups = std::stoul(name.substr(begin, end - begin));
+
+    const bool is_enough =
+        asked.at("buffer_count").to_number<int>() >= swap_buffers_needed(config, sub_groups);
+
+    EXPECT_EQ(is_enough, row.at("dies").as_object().empty());
+    ++tried;
+  }
+  EXPECT_GT(tried, 80U);
 }
 
 Bytes bytes_of_files(const json::object& row) {
@@ -154,6 +187,10 @@ TEST(ShardedOffloadOfDeepSpeed, IsTheDryStepWithParametersOnTheHost) {
 
 TEST(ShardedOffloadOfDeepSpeed, IsTheDryStepWithParametersAloneOnTheHost) {
   EXPECT_EQ(expect_dry_steps_of("stage3_parameters_alone"), 16U);
+}
+
+TEST(ShardedOffloadOfDeepSpeed, IsTheDryStepWithPersistentTensorsOneByOne) {
+  EXPECT_EQ(expect_dry_steps_of("stage3_sequential"), 9U);
 }
 
 }  // namespace
