@@ -21,7 +21,8 @@ enum class Kind : std::uint64_t {
   give_back,
   operation,
   message,
-  drive
+  drive,
+  drive_wait
 };
 
 std::uint64_t of(Kind kind, std::uint64_t detail) {
@@ -59,6 +60,9 @@ Seconds RehearsalDevice::time_on_drive(const DriveTransfer& transfer) {
   walk_.add(transfer.tensor.size());
   return 0;
 }
+
+// When the host waits is what pipelines change.
+void RehearsalDevice::wait_until(Seconds /*end*/) { walk_.add(of(Kind::drive_wait, 0)); }
 
 std::int64_t RehearsalDevice::attention_workspace(const AttentionShape& shape) const {
   const auto ask = [&] { return DryDevice::attention_workspace(shape); };

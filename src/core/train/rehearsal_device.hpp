@@ -42,6 +42,7 @@ class RehearsalDevice final : public DryDevice {
  protected:
   void account(const Work& work) override;
   Seconds time_on_drive(const DriveTransfer& transfer) override;
+  void wait_until(Seconds end) override;
 
  private:
   void* do_allocate(MemoryCategory category, Bytes size) override;

@@ -66,6 +66,7 @@ std::string stages_text(const StageSet& stages) {
 
 std::string text_of(bool value) { return value ? "true" : "false"; }
 std::string text_of(int value) { return concat(value); }
+std::string text_of(Bytes value) { return concat(value); }
 std::string text_of(std::int64_t value) { return concat(value); }
 std::string text_of(double value) { return concat(value); }
 template <class Value>

@@ -73,7 +73,9 @@ constexpr Section kBf16 = checked(kBf16Rules);
 constexpr auto kOffloadParamRules =
     overlaid(table::kZeroOptimizationOffloadParam, {integer("buffer_size", 0, kMostElements)});
 constexpr Section kOffloadParam = checked(kOffloadParamRules);
-constexpr Section kOffloadOptimizer = checked(table::kZeroOptimizationOffloadOptimizer);
+constexpr auto kOffloadOptimizerRules =
+    with_knobs("/zero_optimization/offload_optimizer", table::kZeroOptimizationOffloadOptimizer);
+constexpr Section kOffloadOptimizer = checked(kOffloadOptimizerRules);
 
 constexpr auto kZenFlowRules =
     overlaid(table::kZeroOptimizationZenflow, {choice("select_strategy", "auto|step|epoch")});
@@ -138,10 +140,8 @@ constexpr auto kActivationCheckpointingRules =
     overlaid(table::kActivationCheckpointing, {integer("number_checkpoints").or_null()});
 constexpr Section kActivationCheckpointing = read(kActivationCheckpointingRules);
 
-constexpr auto kAioRules = overlaid(
-    table::kAio,
-    {integer("block_size", 1), integer("queue_depth", 1), integer("intra_op_parallelism", 1)});
-constexpr Section kAio = read(kAioRules);
+constexpr auto kAioRules = with_knobs("/aio", table::kAio);
+constexpr Section kAio = read_as_is(kAioRules);
 
 constexpr auto kFlopsProfilerRules =
     overlaid(table::kFlopsProfiler, {integer("profile_step", 0), integer("module_depth", -1),

@@ -16,6 +16,7 @@ constexpr std::array<std::string_view, kTiers> kTierNames = {"device", "pinned",
                                                              "locked", "nvme"};
 
 std::string describe_use(Bytes in_use, Bytes limit, Bytes reserved) {
+  if (limit >= kNoLimit) return concat(format_bytes(in_use), " allocated");
   if (reserved == 0) return concat(format_bytes(in_use), " of ", format_bytes(limit), " allocated");
   return concat(format_bytes(in_use), " allocated and ", format_bytes(reserved), " of ",
                 format_bytes(limit), " reserved");

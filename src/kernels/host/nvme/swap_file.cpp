@@ -1,6 +1,7 @@
 #include "kernels/host/nvme/swap_file.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/base/text.hpp"
@@ -23,7 +25,7 @@ namespace dstune::host {
 namespace {
 
 // Others write to the drive, too, and one that is full is slow: some of it stays free.
-constexpr Bytes kUsedOfFree = 90;  // percent
+constexpr Bytes kLeftOfFree = 10;  // its part
 
 constexpr std::chrono::milliseconds kBetweenTicks{1};
 
@@ -36,6 +38,19 @@ template <class T>
 T or_fail(OrFileError<T> made) {
   if (const auto* const error = std::get_if<FileError>(&made)) fail(*error);
   return std::move(std::get<T>(made));
+}
+
+// What addresses direct I/O takes: as statx(2) says from Linux 6.1 on, or multiples of a logical
+// block. Its structure is newer than the headers of many systems.
+Bytes memory_alignment(int file, Bytes block) {
+  constexpr std::uint32_t kAlignmentOfDirectIo = 0x2000;  // STATX_DIOALIGN
+  constexpr std::size_t kMask = 0;                        // stx_mask
+  constexpr std::size_t kOfMemory = 38;                   // stx_dio_mem_align
+  std::array<std::uint32_t, 64> answer{};
+  const long result =
+      ::syscall(SYS_statx, file, "", AT_EMPTY_PATH, kAlignmentOfDirectIo, answer.data());
+  const bool knows = result == 0 && (answer[kMask] & kAlignmentOfDirectIo) != 0;
+  return knows && answer[kOfMemory] > 0 ? answer[kOfMemory] : block;
 }
 
 // DeepSpeed makes all folders of its path; nothing is made here that a file without a name needs
@@ -59,7 +74,11 @@ class SwapQueue final : public DriveQueue {
  public:
   SwapQueue(const AioSettings& settings, const ScratchFile& file, Bytes block,
             const std::function<void()>& tick)
-      : engine_(or_fail(AioEngine::make(settings))), file_(file), block_(block), tick_(tick) {}
+      : engine_(or_fail(AioEngine::make(settings))),
+        file_(file),
+        block_(block),
+        memory_alignment_(memory_alignment(file.descriptor(), block)),
+        tick_(tick) {}
 
   void start(const DriveTransfer& transfer) override {
     const Bytes size = transfer.tensor.size();
@@ -71,7 +90,7 @@ class SwapQueue final : public DriveQueue {
     }
     const bool is_read = transfer.direction == Transfer::nvme_read;
     auto* memory = static_cast<std::byte*>(transfer.tensor.data);
-    if (reinterpret_cast<std::uintptr_t>(memory) % block_ != 0) {
+    if (reinterpret_cast<std::uintptr_t>(memory) % memory_alignment_ != 0) {
       detours_.push_back({or_fail(AlignedBuffer::make(size, AlignedBuffer::Lock::if_allowed)),
                           is_read ? transfer.tensor : Tensor{}});
       if (!is_read) std::memcpy(detours_.back().buffer.data(), memory, size);
@@ -100,6 +119,7 @@ class SwapQueue final : public DriveQueue {
   std::unique_ptr<AioEngine> engine_;
   const ScratchFile& file_;
   Bytes block_;
+  Bytes memory_alignment_;
   const std::function<void()>& tick_;
 };
 
@@ -109,15 +129,16 @@ class SwapFile final : public DriveFile {
       : file_(or_fail(ScratchFile::make(directory))), tick_(std::move(tick)) {
     const DriveFacts facts = or_fail(look_at_drive(directory));
     if (facts.logical_block > 0) block_ = facts.logical_block;
+    left_free_ = facts.free / kLeftOfFree;
   }
 
   void grow_to(Bytes size) override {
     if (size <= size_) return;
     const DriveFacts facts = or_fail(look_at_drive(file_.directory()));
     const Bytes more = size - size_;
-    if (more > facts.free / 100 * kUsedOfFree) {
+    if (facts.free < left_free_ || facts.free - left_free_ < more) {
       throw DriveError(concat(format_bytes(facts.free), " are free in ", file_.directory(),
-                              ", of which a tenth is left"));
+                              ", and ", format_bytes(left_free_), " of them are left to others"));
     }
     reserve(size);
     size_ = size;
@@ -143,6 +164,7 @@ class SwapFile final : public DriveFile {
   ScratchFile file_;
   std::function<void()> tick_;
   Bytes block_ = kUsualBlock;
+  Bytes left_free_ = 0;
   Bytes size_ = 0;
 };
 

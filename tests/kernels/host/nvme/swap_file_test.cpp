@@ -113,7 +113,7 @@ TEST_F(SwapFileTest, LeavesATenthOfWhatIsFree) {
     file_->grow_to(free / 100 * 95);
     FAIL() << "it took 95 % of what is free";
   } catch (const DriveError& error) {
-    EXPECT_NE(std::string(error.what()).find("of which a tenth is left"), std::string::npos)
+    EXPECT_NE(std::string(error.what()).find("of them are left to others"), std::string::npos)
         << error.what();
   }
 }

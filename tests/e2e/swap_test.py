@@ -1,0 +1,126 @@
+"""The optimizer on a drive: trained on CPU ranks, explained, limited, and nothing left behind, even by kill -9."""
+
+import os
+import pathlib
+import resource
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+from nvme_test import has_direct_io
+from processes import MARK, Processes, kill, new_mark
+from support import DEADLOCK, PROGRAM, ProgramTest, events, launch_environment, mpi_command, outcomes
+
+LOCKED = 64 << 20  # more than the buffers of a rank take
+
+
+def may_lock():
+    return os.geteuid() == 0 or resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] >= LOCKED
+
+
+class Swapping(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        folder = tempfile.TemporaryDirectory(dir=pathlib.Path(PROGRAM).parent, prefix="dstune-swap-")
+        self.addCleanup(folder.cleanup)
+        self.drive = pathlib.Path(folder.name)
+        if not has_direct_io(self.drive):
+            self.skipTest("the build tree's file system has no O_DIRECT")
+        if not may_lock():
+            self.skipTest("ulimit -l is too low")
+
+    def swapped(self, devices=("cpu", "nvme"), buffer_count=4, layers=2, **more):
+        """About 1.6 million parameters, of which each of two ranks has more than 1 MiB in fp32."""
+        config = self.tiny(zero_optimization={
+            "stage": [3], "offload_optimizer": {"device": list(devices), "nvme_path": str(self.drive / "not" / "yet"),
+                                                "pin_memory": False, "buffer_count": buffer_count, **more}},
+            train_micro_batch_size_per_gpu=[2])
+        config["dstune"].pop("memory_limit", None)
+        config["dstune"].update(
+            host_memory_limit="1GiB", tuner="gridsearch", sequence_length=32,
+            model={"model_type": "gpt2", "vocab_size": 256, "n_positions": 32, "n_embd": 256, "n_layer": layers,
+                   "n_head": 4})
+        return self.write_config(config)
+
+    def assert_nothing_is_left(self):
+        self.assertEqual(list(self.drive.iterdir()), [])
+
+    def test_it_is_tuned_and_explained(self):
+        path = self.swapped()
+
+        finished = self.tune_well(3, path, "--memory-limit", "256MiB")
+
+        results = outcomes(self.results)
+        self.assertEqual({outcome["status"] for outcome in results.values()}, {"measured"})
+        swapped = next(name for name in results if "nvme" in name)
+        host = results[swapped]["peak_host_memory_bytes"]
+        self.assertGreater(host["locked"], 0)
+        self.assertEqual(host["held"], host["pageable"] + host["locked"])
+        transfers = {(line["purpose"], line["transfer"]): line for line in results[swapped]["ledger"]["transfers"]}
+        written = transfers[("state", "nvme_write")]
+        self.assertEqual(written["bytes"], transfers[("state", "nvme_read")]["bytes"])
+        self.assertEqual(written["tier"], "nvme")
+        self.assertLessEqual(written["bytes"], host["drive"])
+        in_memory = next(outcome for name, outcome in results.items() if "nvme" not in name)
+        self.assertEqual(in_memory["first_loss"], results[swapped]["first_loss"])
+        self.assertNotIn("drive", in_memory["peak_host_memory_bytes"])
+        self.assertRegex(finished.stderr, r"host [0-9.]+ MiB, drive [0-9.]+ MiB")
+        explained = self.run_command([PROGRAM, "--explain", swapped, "--results-dir", str(self.results), str(path)])
+        self.assertEqual(explained.returncode, 0, explained.stderr)
+        for words in ("files on the drive", "host, locked", "nvme_read", "nvme_write", "drive"):
+            self.assertIn(words, explained.stdout)
+        self.assert_nothing_is_left()
+
+    def test_what_wears_the_drive_is_said(self):
+        finished = self.tune_well(3, self.swapped(devices=["nvme"]), "--memory-limit", "256MiB")
+
+        self.assertRegex(finished.stdout, r"each step writes .* days for a drive that may be\s+written 600 TB")
+
+    def test_pipelines_without_their_buffers_are_skipped_by_name(self):
+        path = self.swapped(devices=["nvme"], layers=4, pipeline_read=[False, True])
+        config = path.read_text(encoding="utf-8").replace('"stage": [3]', '"stage": [3], "sub_group_size": 300000')
+        path.write_text(config, encoding="utf-8")
+
+        plan = self.run_command([PROGRAM, "--plan", "--world-size", "2", str(path)])
+
+        self.assertEqual(plan.returncode, 0, plan.stderr)
+        self.assertIn("prF", plan.stdout)
+        self.assertNotIn("prT", plan.stdout)
+
+    def test_kill_leaves_nothing_and_resume_goes_on(self):
+        path = self.swapped(layers=6)
+        mark = new_mark()
+        with open(self.directory / "log", "wb") as log:
+            run = subprocess.Popen(mpi_command(3, path, "--memory-limit", "1GiB"), cwd=self.directory,
+                                   env={**launch_environment(), MARK: mark}, stdin=subprocess.DEVNULL, stdout=log,
+                                   stderr=log)
+        end = time.monotonic() + DEADLOCK
+        while not self.has_swap_file(mark):
+            self.assertLess(time.monotonic(), end)
+            self.assertIsNone(run.poll(), (self.directory / "log").read_text(encoding="utf-8"))
+        kill(Processes(mark).found, signal.SIGKILL)
+        run.wait(DEADLOCK)
+        self.assert_nothing_is_left()
+
+        self.tune_well(3, path, "--memory-limit", "1GiB", "--resume")
+
+        self.assertEqual({line["outcome"]["status"] for line in events(self.results, "finished")
+                          if "machine_rates" not in line["outcome"]}, {"measured"})
+        self.assert_nothing_is_left()
+
+    def has_swap_file(self, mark):
+        """Whether some rank has a file without a name on the drive."""
+        for pid in Processes(mark).found:
+            for descriptor in pathlib.Path(f"/proc/{pid}/fd").glob("*"):
+                try:
+                    if os.readlink(descriptor).startswith(str(self.drive)):
+                        return True
+                except OSError:
+                    continue
+        return False
+
+
+if __name__ == "__main__":
+    unittest.main()
