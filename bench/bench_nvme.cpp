@@ -20,7 +20,7 @@
 
 #include <fcntl.h>
 
-#include "core/device/rates/aio_settings.hpp"
+#include "core/device/drive/aio_settings.hpp"
 #include "kernels/host/nvme/aio_engine.hpp"
 #include "kernels/host/nvme/aligned_buffer.hpp"
 #include "kernels/host/nvme/scratch_file.hpp"

@@ -20,7 +20,7 @@ src=${1:-$(dirname "$0")/../src}
 orders=(
   "core: base input model device experiment train config report search"
   "core/base: files host"
-  "core/device: memory ledger operations dry rates"
+  "core/device: memory ledger operations drive dry rates"
   "core/experiment: outcome"
   "core/config: command_line host deepspeed space model"
   "core/report: formats journal tables files"

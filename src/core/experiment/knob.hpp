@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/base/json_fwd.hpp"
-#include "core/device/rates/aio_settings.hpp"
+#include "core/device/drive/aio_settings.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/input/key_rules.hpp"
 

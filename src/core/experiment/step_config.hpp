@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/base/json_fwd.hpp"
+#include "core/device/drive/aio_settings.hpp"
 #include "core/device/dtype.hpp"
-#include "core/device/rates/aio_settings.hpp"
 #include "core/experiment/activation_checkpointing.hpp"
 #include "core/experiment/deepspeed_version.hpp"
 #include "core/experiment/optimizer_config.hpp"

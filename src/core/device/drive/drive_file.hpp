@@ -5,8 +5,8 @@
 
 #include "core/base/error.hpp"
 #include "core/base/units.hpp"
+#include "core/device/drive/aio_settings.hpp"
 #include "core/device/ledger/ledger.hpp"
-#include "core/device/rates/aio_settings.hpp"
 #include "core/device/tensor.hpp"
 
 namespace dstune {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/units.hpp"
-#include "core/device/rates/aio_settings.hpp"
+#include "core/device/drive/aio_settings.hpp"
 
 namespace dstune {
 

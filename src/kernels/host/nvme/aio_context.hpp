@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/units.hpp"
-#include "core/device/rates/aio_settings.hpp"
+#include "core/device/drive/aio_settings.hpp"
 #include "core/device/rates/aio_sweep.hpp"
 #include "kernels/host/nvme/aio_calls.hpp"
 #include "kernels/host/nvme/file_error.hpp"

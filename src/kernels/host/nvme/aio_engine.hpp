@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/device/rates/aio_settings.hpp"
+#include "core/device/drive/aio_settings.hpp"
 #include "kernels/host/nvme/aio_calls.hpp"
 #include "kernels/host/nvme/aio_context.hpp"
 #include "kernels/host/nvme/file_error.hpp"

@@ -1,4 +1,4 @@
-#include "core/device/rates/aio_settings.hpp"
+#include "core/device/drive/aio_settings.hpp"
 
 #include <gtest/gtest.h>
 
