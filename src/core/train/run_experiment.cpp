@@ -60,9 +60,16 @@ std::optional<Skipped> skipped(const Experiment& experiment, const StepConfig& c
   return Skipped{concat("not modelled: ", join(reasons, ", "))};
 }
 
+// Where there is no limit, none is in the journal.
 OutOfMemory to_outcome(const OutOfMemoryError& error, int rank) {
-  return {rank,        error.category, error.requested, error.in_use,
-          error.limit, error.reserved, error.refusal,   error.tier};
+  return {rank,
+          error.category,
+          error.requested,
+          error.in_use,
+          error.limit >= kNoLimit ? 0 : error.limit,
+          error.reserved,
+          error.refusal,
+          error.tier};
 }
 
 void limit_host_memory(Device& device, const RunSettings& settings) {
@@ -150,7 +157,7 @@ class Run {
   }
 
  private:
-  /// @returns why this rank cannot go on, OutOfMemory or Skipped; none if it can
+  /// @returns why this rank cannot go on, OutOfMemory, Skipped or Failed; none if it can
   std::optional<Outcome> allocate() {
     const Outcome rehearsal =
         rehearse(experiment_, config_, group_.rank(), device_.memory().limit(), &device_).outcome;
@@ -159,6 +166,8 @@ class Run {
       step_.emplace(experiment_.settings, config_, device_, collectives_);
     } catch (const OutOfMemoryError& error) {
       return to_outcome(error, group_.rank());
+    } catch (const DriveError& error) {  // there can be no file for what is swapped
+      return Failed{FailureKind::error, concat(group_.name_of_this_rank(), ": ", error.what())};
     }
     return std::nullopt;
   }

@@ -133,8 +133,9 @@ void WorkerLoop::execute(int tag) {
     groups_.drop(tag);
   } catch (const OutOfMemoryError& error) {
     fail(assignment, error.what(),
-         OutOfMemory{link_.rank(), error.category, error.requested, error.in_use, error.limit,
-                     error.reserved, error.refusal});
+         OutOfMemory{link_.rank(), error.category, error.requested, error.in_use,
+                     error.limit >= kNoLimit ? 0 : error.limit, error.reserved, error.refusal,
+                     error.tier});
     groups_.drop(tag);
   } catch (const std::bad_alloc& error) {
     const Bytes limit = assignment.experiment.settings.memory_limit;

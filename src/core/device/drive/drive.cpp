@@ -23,8 +23,7 @@ DriveExtent Drive::take(MemoryCategory category, Bytes size) {
   try {
     file_->grow_to(end_);
   } catch (const DriveError& error) {
-    throw OutOfMemoryError(category, size, taken_ - size, taken_ - size, 0, error.what(),
-                           Tier::nvme);
+    throw OutOfMemoryError(category, size, taken_ - size, kNoLimit, 0, error.what(), Tier::nvme);
   }
   return extent;
 }

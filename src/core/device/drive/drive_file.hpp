@@ -31,7 +31,7 @@ class DriveQueue {
   DriveQueue() = default;
   DriveQueue(const DriveQueue&) = delete;
   DriveQueue& operator=(const DriveQueue&) = delete;
-  /// Waits for what was started.
+  /// Waits for what is under way, and gives up the rest.
   virtual ~DriveQueue() = default;
 
   /// Begins, and returns. The tensor's memory must stay until wait() has returned.

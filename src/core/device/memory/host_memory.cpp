@@ -21,16 +21,12 @@ void PinnedModel::take(Bytes size) {
 // Its size was taken before, so that it has its place and nothing need be allocated.
 void PinnedModel::give_back(Bytes size) noexcept { ++cached_.find(block_size(size))->second; }
 
-void HostMemory::take_of_drive(MemoryCategory category, Bytes size) {
-  if (size > drive_limit_ || drive_ > drive_limit_ - size) {
-    throw OutOfMemoryError(category, size, drive_, drive_limit_, 0, "", Tier::nvme);
-  }
-  drive_ += size;
-  peak_.drive = std::max(peak_.drive, drive_);
-}
-
 void HostMemory::take(Tier tier, MemoryCategory category, Bytes size) {
-  if (tier == Tier::nvme) return take_of_drive(category, size);
+  if (tier == Tier::nvme) {
+    drive_ += size;
+    peak_.drive = std::max(peak_.drive, drive_);
+    return;
+  }
   const bool is_pinned = tier == Tier::pinned;
   const Bytes wanted = is_pinned ? pinned_.needs(size) : size;
   if (wanted > limit_ || held() > limit_ - wanted) {

@@ -65,10 +65,7 @@ class HostMemory {
   void limit_to(Bytes limit) noexcept { limit_ = limit; }
   Bytes limit() const noexcept { return limit_; }
 
-  /// The bytes that files on a drive may have; not limited before.
-  void limit_drive_to(Bytes limit) noexcept { drive_limit_ = limit; }
-
-  /// @param tier  of the host, or nvme
+  /// @param tier  of the host, or nvme, of which nothing but the drive itself has a limit
   /// @throws OutOfMemoryError  if the limit has no room; then nothing changed
   void take(Tier tier, MemoryCategory category, Bytes size);
   void give_back(Tier tier, Bytes size) noexcept;
@@ -81,10 +78,7 @@ class HostMemory {
   const PeakHostMemory& peak() const noexcept { return peak_; }
 
  private:
-  void take_of_drive(MemoryCategory category, Bytes size);
-
   Bytes limit_ = kNoLimit;
-  Bytes drive_limit_ = kNoLimit;
   Bytes drive_ = 0;
   PinnedModel pinned_;
   HostUse use_;

@@ -29,7 +29,7 @@ std::string one_line(std::string text) {
 }
 
 std::string used_text(const OutOfMemory& fault) {
-  if (fault.limit >= kNoLimit) return concat(format_bytes(fault.in_use), " allocated");
+  if (fault.limit == 0) return concat(format_bytes(fault.in_use), " allocated");
   if (fault.reserved == 0) {
     return concat(format_bytes(fault.in_use), " of ", format_bytes(fault.limit), " allocated");
   }

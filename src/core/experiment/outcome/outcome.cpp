@@ -309,7 +309,9 @@ std::optional<double> relative_interval(const Measured& measured) {
   return student_quantile(0.05, freedom) * relative_error(measured);
 }
 
+// What may be locked is a setting, and the same the next time.
 bool is_machines(const OutOfMemory& fault) {
+  if (fault.tier == Tier::locked) return false;
   if (!fault.refusal.empty()) return true;
   // Earlier versions wrote such a fault without a refusal.
   if (fault.requested == 0) return fault.limit > 0;

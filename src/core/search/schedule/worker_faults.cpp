@@ -26,7 +26,8 @@ std::optional<FailedTry> find_fault(const OutOfMemory& fault, const std::vector<
   // No rank reported the fault and no request is known: the system ended the rank for want of host
   // memory.
   if (!reported && fault.requested == 0) return std::nullopt;
-  if (!is_machines(fault)) return std::nullopt;
+  // All workers of a node have its drive, which others may have filled.
+  if (!is_machines(fault) || fault.tier == Tier::nvme) return std::nullopt;
   auto short_of_memory = choose(workers, reported ? culprits : std::vector<int>{fault.rank});
   if (short_of_memory.empty()) return std::nullopt;
   return FailedTry{ranks_of(workers), std::move(short_of_memory), true, describe(fault)};

@@ -18,6 +18,7 @@ class Hash {
   void add(const Values&... values) {
     (append(values), ...);
   }
+  void add_text(std::string_view text) { number_ = hash_of(text, number_); }
   template <class Lines>
   void add_all(const Lines& lines) {
     append(lines.size());
@@ -60,6 +61,20 @@ class Hash {
 
   std::uint64_t number_ = kHashStart;
 };
+
+// A dry drive takes no time and has no place, so that nothing that it does tells these apart.
+void add_drive(Hash& hash, const StepConfig& config) {
+  if (!config.swaps_optimizer()) return;
+  const auto& [block_size, queue_depth, threads, single_submit, overlap_events] = config.aio;
+  hash.add(block_size, queue_depth, threads, single_submit, overlap_events);
+  hash.add_text(config.optimizer_nvme_path);
+}
+
+bool uses_drive(const Measured& dry) {
+  const auto& lines = dry.ledger.transfers();
+  return std::any_of(lines.begin(), lines.end(),
+                     [](const TransferLine& line) { return line.tier == Tier::nvme; });
+}
 
 void add_dry_run(Hash& hash, std::uint64_t walk, const Measured& measured) {
   const Ledger& ledger = measured.ledger;
@@ -142,6 +157,7 @@ Effect find_effect(Experiment experiment, const std::vector<int>& ranks, const D
   Effect effect;
   effect.fits = true;
   Hash hash;
+  add_drive(hash, make_step_config(experiment));
   for (const int rank : ranks) {
     DryRun run = dry_run(experiment, rank);
     auto* const measured = std::get_if<Measured>(&run.outcome);
@@ -169,13 +185,17 @@ Effect find_effect(Experiment experiment, const std::vector<int>& ranks, const D
       continue;
     }
     if (peak.counted() > effect.dry.peak_memory.counted()) effect.dry.peak_memory = peak;
+    const Bytes on_drive = std::max(on_host.drive, effect.dry.peak_host_memory.drive);
     if (on_host.held > effect.dry.peak_host_memory.held) effect.dry.peak_host_memory = on_host;
+    effect.dry.peak_host_memory.drive = on_drive;
   }
   effect.number = hash.number();
   return effect;
 }
 
+// How much of a drive's time the update hides is in none of the needs.
 bool is_dominated(const Measured& a, const Measured& b) {
+  if (uses_drive(a) || uses_drive(b)) return false;
   const Needs more = needs_of(a);
   const Needs less = needs_of(b);
   return more != less && std::equal(more.begin(), more.end(), less.begin(),

@@ -20,7 +20,8 @@ void Trials::learn(const Record& record) {
   records_[index] = record;
   if (!is_new) return;
   const int stage = at(index).point.stage;
-  if (std::holds_alternative<OutOfMemory>(record.outcome)) {
+  const auto* const short_of = std::get_if<OutOfMemory>(&record.outcome);
+  if (short_of != nullptr && short_of->tier != Tier::nvme && short_of->tier != Tier::locked) {
     auto& failed = too_large_[stage];
     failed.insert(std::ranges::upper_bound(failed, memory(index)), memory(index));
   }

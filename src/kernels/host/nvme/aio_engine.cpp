@@ -66,6 +66,7 @@ AioEngine::~AioEngine() {
   {
     const std::lock_guard lock(mutex_);
     ends_ = true;
+    for (Worker& worker : workers_) worker.parts.clear();
   }
   part_came_.notify_all();
   threads_.clear();

@@ -32,7 +32,7 @@ class AioEngine {
       const AioSettings& settings, std::unique_ptr<AioCalls> calls = make_system_aio_calls());
   AioEngine(const AioEngine&) = delete;
   AioEngine& operator=(const AioEngine&) = delete;
-  /// Waits for what was started.
+  /// Waits for what is under way, and gives up what was started and has not begun.
   ~AioEngine();
 
   const AioSettings& settings() const { return settings_; }

@@ -40,6 +40,7 @@ OrFileError<AlignedBuffer> AlignedBuffer::make(Bytes size, Lock lock) {
                      .remark = {}};
   }
   AlignedBuffer buffer(Memory(static_cast<std::byte*>(found), Release{.size = size}));
+  if (lock == Lock::never) return buffer;
   if (::mlock(found, size) == 0) {
     buffer.memory_.get_deleter().is_locked = true;
     return buffer;

@@ -19,6 +19,7 @@ class AlignedBuffer {
   enum class Lock {
     if_allowed,  ///< mlock(2) may fail: RLIMIT_MEMLOCK is 8 MiB in many places
     required,
+    never,
   };
 
   /// @param size  above 0

@@ -90,6 +90,8 @@ FileError look_error(const std::string& operation, const std::string& directory,
 
 }  // namespace
 
+bool DriveFacts::is_in_memory() const { return no_drive == kInMemory; }
+
 FileSystemKind kind_of_file_system(unsigned long magic) {
   for (const KnownKind& kind : kKinds) {
     if (kind.magic == magic) return {kind.name, kind.no_drive};

@@ -19,6 +19,9 @@ struct DriveFacts {
   Bytes logical_block = 0;  ///< 0: not known
   /// Why files there are no measure of a local drive ("is in memory"); "" if they are.
   std::string no_drive;
+
+  /// What is written there takes memory: tmpfs and ramfs.
+  bool is_in_memory() const;
 };
 
 /// @returns a FileError if `directory` is none, or cannot be looked at

@@ -40,17 +40,28 @@ T or_fail(OrFileError<T> made) {
   return std::move(std::get<T>(made));
 }
 
-// What addresses direct I/O takes: as statx(2) says from Linux 6.1 on, or multiples of a logical
-// block. Its structure is newer than the headers of many systems.
-Bytes memory_alignment(int file, Bytes block) {
+// What direct I/O takes, as statx(2) says from Linux 6.1 on; 0: it does not say. Its structure is
+// newer than the headers of many systems.
+Bytes asked_of_system(int file, std::size_t word) {
   constexpr std::uint32_t kAlignmentOfDirectIo = 0x2000;  // STATX_DIOALIGN
   constexpr std::size_t kMask = 0;                        // stx_mask
-  constexpr std::size_t kOfMemory = 38;                   // stx_dio_mem_align
   std::array<std::uint32_t, 64> answer{};
   const long result =
       ::syscall(SYS_statx, file, "", AT_EMPTY_PATH, kAlignmentOfDirectIo, answer.data());
-  const bool knows = result == 0 && (answer[kMask] & kAlignmentOfDirectIo) != 0;
-  return knows && answer[kOfMemory] > 0 ? answer[kOfMemory] : block;
+  return result == 0 && (answer[kMask] & kAlignmentOfDirectIo) != 0 ? answer.at(word) : 0;
+}
+
+// Of addresses: multiples of a logical block where the system does not say.
+Bytes memory_alignment(int file, Bytes block) {
+  constexpr std::size_t kOfMemory = 38;  // stx_dio_mem_align
+  const Bytes said = asked_of_system(file, kOfMemory);
+  return said > 0 ? said : block;
+}
+
+// Of places in the file, and of sizes.
+Bytes offset_alignment(int file) {
+  constexpr std::size_t kOfOffset = 39;  // stx_dio_offset_align
+  return asked_of_system(file, kOfOffset);
 }
 
 // DeepSpeed makes all folders of its path; nothing is made here that a file without a name needs
@@ -91,7 +102,7 @@ class SwapQueue final : public DriveQueue {
     const bool is_read = transfer.direction == Transfer::nvme_read;
     auto* memory = static_cast<std::byte*>(transfer.tensor.data);
     if (reinterpret_cast<std::uintptr_t>(memory) % memory_alignment_ != 0) {
-      detours_.push_back({or_fail(AlignedBuffer::make(size, AlignedBuffer::Lock::if_allowed)),
+      detours_.push_back({or_fail(AlignedBuffer::make(size, AlignedBuffer::Lock::never)),
                           is_read ? transfer.tensor : Tensor{}});
       if (!is_read) std::memcpy(detours_.back().buffer.data(), memory, size);
       memory = detours_.back().buffer.data();
@@ -128,14 +139,20 @@ class SwapFile final : public DriveFile {
   SwapFile(const std::string& directory, std::function<void()> tick)
       : file_(or_fail(ScratchFile::make(directory))), tick_(std::move(tick)) {
     const DriveFacts facts = or_fail(look_at_drive(directory));
+    if (facts.is_in_memory()) {
+      throw DriveError(concat(directory, " is on ", facts.file_system,
+                              ", which is in memory: nothing is offloaded there"));
+    }
     if (facts.logical_block > 0) block_ = facts.logical_block;
+    block_ = std::max(block_, offset_alignment(file_.descriptor()));
     left_free_ = facts.free / kLeftOfFree;
   }
 
   void grow_to(Bytes size) override {
     if (size <= size_) return;
     const DriveFacts facts = or_fail(look_at_drive(file_.directory()));
-    const Bytes more = size - size_;
+    // What is only promised is still free.
+    const Bytes more = is_sparse_ ? size : size - size_;
     if (facts.free < left_free_ || facts.free - left_free_ < more) {
       throw DriveError(concat(format_bytes(facts.free), " are free in ", file_.directory(),
                               ", and ", format_bytes(left_free_), " of them are left to others"));
@@ -150,10 +167,13 @@ class SwapFile final : public DriveFile {
 
  private:
   // A full drive or a quota shows here, and not in a step. Some file systems cannot promise room.
-  void reserve(Bytes size) const {
+  void reserve(Bytes size) {
     const auto length = static_cast<off_t>(size);
     int code = ::fallocate(file_.descriptor(), 0, 0, length) == 0 ? 0 : errno;
-    if (code == EOPNOTSUPP) code = ::ftruncate(file_.descriptor(), length) == 0 ? 0 : errno;
+    if (code == EOPNOTSUPP) {
+      is_sparse_ = true;
+      code = ::ftruncate(file_.descriptor(), length) == 0 ? 0 : errno;
+    }
     if (code == 0) return;
     fail({.operation = concat("reservation of ", format_bytes(size)),
           .file = file_.directory(),
@@ -166,6 +186,7 @@ class SwapFile final : public DriveFile {
   Bytes block_ = kUsualBlock;
   Bytes left_free_ = 0;
   Bytes size_ = 0;
+  bool is_sparse_ = false;
 };
 
 }  // namespace

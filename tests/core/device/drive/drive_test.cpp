@@ -74,14 +74,6 @@ TEST(Drive, AFullOneIsOutOfMemory) {
   }
 }
 
-TEST(Drive, ALimitIsOutOfMemoryToo) {
-  SmallDrive device;
-  device.host_memory().limit_drive_to(1000);
-  Drive drive(device, "/");
-
-  EXPECT_THROW(drive.take(kCategory, 1001), OutOfMemoryError);
-}
-
 TEST(Drive, GivesItsPiecesBack) {
   SmallDrive device;
   { Drive(device, "/").take(kCategory, 1000); }

@@ -165,6 +165,8 @@ TEST(OutOfMemoryOfAMachine, IsOneBelowTheLimit) {
   EXPECT_FALSE(is_machines({5, {}, 5_GiB, 1_GiB, 16_GiB, 12_GiB})) << "the segments have it";
   EXPECT_TRUE(is_machines({5, {}, 0, 16_GiB, 16_GiB})) << "earlier versions did not know the size";
   EXPECT_TRUE(is_machines({5, {}, 0, 1_GiB, 1_GiB, 0, "the out-of-memory killer"}));
+  EXPECT_TRUE(is_machines({5, {}, 1_GiB, 0, 0, 0, "the drive is full", Tier::nvme}));
+  EXPECT_FALSE(is_machines({5, {}, 1_GiB, 0, 0, 0, "ulimit -l", Tier::locked}));
 }
 
 TEST(OutcomeJson, FailedReadsBackForEveryKind) {

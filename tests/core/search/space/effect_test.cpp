@@ -1,5 +1,9 @@
 #include "core/search/space/effect.hpp"
 
+#include <set>
+#include <utility>
+#include <vector>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -66,6 +70,52 @@ TEST(FindEffect, TellsStepsApartWhoseSumsAreEqual) {
 
   EXPECT_EQ(number(early), number(early));
   EXPECT_NE(number(early), number(late));
+}
+
+/// Of about 1.6 million parameters each of two ranks has more than 1 MiB in fp32.
+TinyExperiment swapping(const char* pipeline, json::object aio) {
+  TinyExperiment tiny{3, 2, 1, 1, DType::bf16, false};
+  tiny.model.hidden_size = 256;
+  tiny.model.inner_size = 1024;
+  tiny.model.num_heads = 4;
+  tiny.zero["sub_group_size"] = 300'000;
+  tiny.zero["offload_optimizer"] = {{"device", "nvme"}, {"nvme_path", "/"}, {"buffer_count", 12}};
+  if (pipeline != nullptr) tiny.zero["offload_optimizer"].as_object()[pipeline] = true;
+  tiny.root["aio"] = std::move(aio);
+  return tiny;
+}
+
+Effect effect_of(const TinyExperiment& tiny) {
+  Experiment experiment = tiny.make();
+  experiment.settings.host_memory_limit = kNoLimit;
+  return find_effect(experiment, {0, 1}, make_dry_runner());
+}
+
+TEST(FindEffect, TellsWaysOfSwappingApart) {
+  std::set<std::uint64_t> numbers;
+  const std::vector<TinyExperiment> ways = {swapping(nullptr, {}),
+                                            swapping("pipeline_read", {}),
+                                            swapping("pipeline_write", {}),
+                                            swapping(nullptr, {{"queue_depth", 32}}),
+                                            swapping(nullptr, {{"block_size", 524'288}}),
+                                            swapping(nullptr, {{"single_submit", true}}),
+                                            swapping(nullptr, {{"overlap_events", false}}),
+                                            swapping(nullptr, {{"intra_op_parallelism", 2}})};
+  for (const TinyExperiment& way : ways) {
+    const Effect effect = effect_of(way);
+    EXPECT_TRUE(effect.fits) << effect.skipped << effect.shortage;
+    EXPECT_GT(effect.dry.peak_host_memory.drive, 0U);
+    numbers.insert(effect.number);
+  }
+  EXPECT_EQ(numbers.size(), ways.size());
+}
+
+TEST(IsDominated, SaysNothingOfStepsThatUseADrive) {
+  const Measured plain = effect_of(swapping(nullptr, {})).dry;
+  const Measured read = effect_of(swapping("pipeline_read", {})).dry;
+
+  EXPECT_FALSE(is_dominated(plain, read));
+  EXPECT_FALSE(is_dominated(read, plain));
 }
 
 TEST(FindEffect, ChecksTheLimitOnEveryRankAndNamesTheOneThatLacksMemory) {

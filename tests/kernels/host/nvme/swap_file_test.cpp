@@ -6,11 +6,13 @@
 #include <memory>
 #include <numeric>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "core/device/drive/drive.hpp"
+#include "kernels/host/nvme/aligned_buffer.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 namespace dstune::host::swap_file_test {
@@ -24,6 +26,8 @@ constexpr Bytes kSize = Bytes{3} << 20U;
 class SwapFileTest : public testing::Test {
  protected:
   void SetUp() override {
+    const auto memory = AlignedBuffer::make(5 * kSize, AlignedBuffer::Lock::required);
+    if (const auto* const error = std::get_if<FileError>(&memory)) GTEST_SKIP() << to_text(*error);
     try {
       file_ = make_swap_file(directory_.path(), [this] { ++ticks_; });
       file_->grow_to(2 * kSize);
@@ -115,6 +119,16 @@ TEST_F(SwapFileTest, LeavesATenthOfWhatIsFree) {
   } catch (const DriveError& error) {
     EXPECT_NE(std::string(error.what()).find("of them are left to others"), std::string::npos)
         << error.what();
+  }
+}
+
+TEST(SwapFile, IsNoneInMemory) {
+  const TemporaryDirectory directory("/dev/shm");
+  try {
+    make_swap_file(directory.path(), [] {});
+    FAIL() << "memory was taken for a drive";
+  } catch (const DriveError&) {  // tmpfs had no O_DIRECT before Linux 6.6
+    EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
   }
 }
 

@@ -144,6 +144,7 @@ TEST(ConfigurationsOfSwapping, WithTooFewBuffersAreSkipped) {
                   " where DeepSpeed needs ", needed, " or dies");
   };
   EXPECT_EQ(why_skipped(kWhole, R"(, "buffer_count": 3)"), needs(3, 4));
+  EXPECT_EQ(swap_buffers_needed({}, 0), 1) << "DeepSpeed looks at the first one";
   EXPECT_EQ(why_skipped(kWhole, R"(, "pipeline_read": true, "pipeline_write": true)"), "runs");
   EXPECT_EQ(why_skipped(kLeastSwapped, ""), "runs");
   EXPECT_EQ(why_skipped(kLeastSwapped, R"(, "pipeline_read": true)"), needs(4, 8));

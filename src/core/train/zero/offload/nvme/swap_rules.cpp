@@ -29,6 +29,7 @@ std::int64_t swap_buffer_numel(const ShardLayout& layout, const SwapRules& rules
 int swap_buffers_needed(const StepConfig& config, std::size_t swapped) {
   const int at_once =
       1 + static_cast<int>(config.pipeline_read) + static_cast<int>(config.pipeline_write);
+  if (swapped == 0) return 1;
   return (kMasterAndGradients + state_tensors_on_host(config.optimizer)) *
          std::min(static_cast<int>(swapped), at_once);
 }

@@ -39,6 +39,7 @@ std::int64_t swap_buffer_numel(const ShardLayout& layout, const SwapRules& rules
 /// How many buffers DeepSpeed needs, or its run dies in the first or second step: a sub-group has
 /// its master, its states and its gradients; with pipelines one that is read ahead, and one that is
 /// still written, have the same.
+/// Where none is swapped it looks at one all the same.
 /// @param swapped  sub-groups that are swapped
 int swap_buffers_needed(const StepConfig& config, std::size_t swapped);
 
