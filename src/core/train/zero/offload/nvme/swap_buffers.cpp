@@ -18,7 +18,7 @@ SwapBuffers::SwapBuffers(Device& device, std::int64_t numel, int count) : numel_
 std::vector<SwapBuffers::Number> SwapBuffers::take(std::size_t count) {
   if (count > free_.size()) throw std::logic_error("too few swap buffers");
   const auto first = free_.end() - static_cast<std::ptrdiff_t>(count);
-  const std::vector<Number> taken(first, free_.end());
+  std::vector<Number> taken(first, free_.end());
   free_.erase(first, free_.end());
   return taken;
 }
