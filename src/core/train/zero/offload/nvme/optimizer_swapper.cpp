@@ -236,22 +236,14 @@ void OptimizerSwapper::write_first_state(Loaded& loaded) {
   SwappedSubGroup& swapped = of(loaded.group);
   const std::array<Tensor, 2> state = swapped.first_state.tensors();
   const Numbers more = buffers_.take_all();
-  for (std::size_t begin = 0; begin < states_; begin += more.size()) {
-    const std::size_t end = std::min(states_, begin + more.size());
-    for (std::size_t i = begin; i < end; ++i) {
-      device_.run_on_host(Copy{state[i], buffers_.tensor(more[i - begin], swapped.numel)});
-    }
-    for (std::size_t i = begin; i < end; ++i) {
-      writes_.write(padded(swapped.numel, more[i - begin]), swapped.state[i],
-                    TransferPurpose::state);
-    }
-    writes_.wait();
-  }
+  write_through(more, states_, [&](std::size_t i, SwapBuffers::Number buffer) {
+    device_.run_on_host(Copy{state[i], buffers_.tensor(buffer, swapped.numel)});
+    return BufferedTensor{swapped.numel, swapped.state[i]};
+  });
   loaded.buffers.insert(loaded.buffers.end(), more.begin(), more.end());
   swapped.has_state = true;
 }
 
-// All buffers take a part in it.
 void OptimizerSwapper::begin_masters(
     const std::function<PlacedTensor(std::size_t group)>& parameters) {
   std::vector<std::size_t> swapped;
@@ -259,19 +251,27 @@ void OptimizerSwapper::begin_masters(
     if (has(group)) swapped.push_back(group);
   }
   const Numbers all = buffers_.take_all();
-  for (std::size_t begin = 0; begin < swapped.size(); begin += all.size()) {
-    const std::size_t end = std::min(swapped.size(), begin + all.size());
-    for (std::size_t i = begin; i < end; ++i) {
-      const Tensor place = buffers_.tensor(all[i - begin], of(swapped[i]).numel);
-      copy_weights(device_, parameters(swapped[i]), {place, Tier::locked});
-    }
-    for (std::size_t i = begin; i < end; ++i) {
-      writes_.write(padded(of(swapped[i]).numel, all[i - begin]), of(swapped[i]).master,
-                    TransferPurpose::state);
+  write_through(all, swapped.size(), [&](std::size_t i, SwapBuffers::Number buffer) {
+    const SwappedSubGroup& group = of(swapped[i]);
+    const Tensor place = buffers_.tensor(buffer, group.numel);
+    copy_weights(device_, parameters(swapped[i]), {place, Tier::locked});
+    return BufferedTensor{group.numel, group.master};
+  });
+  buffers_.give_back(all);
+}
+
+void OptimizerSwapper::write_through(
+    const Numbers& buffers, std::size_t count,
+    const std::function<BufferedTensor(std::size_t, SwapBuffers::Number)>& fill) {
+  for (std::size_t begin = 0; begin < count; begin += buffers.size()) {
+    const std::size_t filled = std::min(buffers.size(), count - begin);
+    std::vector<BufferedTensor> tensors;
+    for (std::size_t i = 0; i < filled; ++i) tensors.push_back(fill(begin + i, buffers[i]));
+    for (std::size_t i = 0; i < filled; ++i) {
+      writes_.write(padded(tensors[i].numel, buffers[i]), tensors[i].file, TransferPurpose::state);
     }
     writes_.wait();
   }
-  buffers_.give_back(all);
 }
 
 void OptimizerSwapper::with_master(std::size_t group,

@@ -88,6 +88,15 @@ class OptimizerSwapper {
   void write_behind(Loaded loaded);
   void write_tensors(const Loaded& loaded);
   void write_first_state(Loaded& loaded);
+  /// A tensor that lies in a buffer, and its file.
+  struct BufferedTensor {
+    std::int64_t numel = 0;
+    DriveExtent file;
+  };
+  /// Writes `count` tensors by way of `buffers`: as many as there are buffers are filled, by
+  /// fill(i, buffer), then written, and awaited together.
+  void write_through(const Numbers& buffers, std::size_t count,
+                     const std::function<BufferedTensor(std::size_t, SwapBuffers::Number)>& fill);
   void add_first_state(Loaded& loaded);
   void end_writing();
 
