@@ -169,6 +169,8 @@ TEST(ShardedOffloadOfDeepSpeed, IsTheDryStepWithTheOptimizerOnADrive) {
     test::expect_same_step(rank.step(), row.at("phases").as_object(), rank.config().dtype);
     expect_same_memory_at_last(row, rank.device());
     EXPECT_EQ(rank.device().host_memory().on_drive(), bytes_of_files(row));
+    EXPECT_EQ(rank.device().memory().use().total(),
+              test::sum_without_numbers(row.at("steady").at("device").as_object()));
     EXPECT_EQ(rank.device_after_backward(),
               test::sum_without_numbers(row.at("before_step").at("device").as_object()));
   }
