@@ -4,7 +4,7 @@ All are like LIKE but in what is `asked`. What comes of it, {} or how it dies, i
 """
 import itertools
 
-from . import drive_cases
+from . import cases, drive_cases
 
 LIKE = dict(model="wide_blocks", ranks=2, rank="first", accumulation=1, dtype="bf16", overlap_comm=False,
             pin_memory=True, bucket="large", groups=1, gradient_clipping=0.0, sub_group_size="whole", prefetch="none",
@@ -62,4 +62,10 @@ def line_of(case, files, dies):
     """What is in the fixture; `files` are those that were written by then."""
     if "sub_groups" in case:
         assert files["master"][0] == case["sub_groups"], files
-    return dict(name=case["name"], asked=case["asked"], dies=dies)
+    return dict(name=case["name"], asked=case["asked"], **what_of(case), dies=dies)
+
+
+def what_of(case):
+    """The same as in a row, by which the case can be built anew."""
+    return dict(model=case["model"], ranks=case["ranks"], rank=cases.rank_of(case),
+                parameter_groups=cases.groups_of(case), ds_config=drive_cases.config_of(case))

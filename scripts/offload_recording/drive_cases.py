@@ -32,9 +32,12 @@ OTHER_OPTIMIZERS = ("Lion", "Adagrad")
 # The gradients of a step are more than all buffers hold, so that backward waits for the drive.
 FEW_BUFFERS = dict(model="wide_blocks", ranks=2, rank="first", sub_group_size="small", block=MIB, pipeline_read=False,
                    pipeline_write=False, spare_buffers=0)
+# Large tensors that stay gathered: their shards leave their buffers as soon as they are gathered.
+PERSISTENT = dict(model="wide_blocks", ranks=2, rank="first", sub_group_size="whole", block=MIB, persistence=3_000_000,
+                  parameter_buffers=7, max_in_cpu=0)
 # Of these DeepSpeed dies, so that they are no rows: deaths.py has them.
 DYING = ("stage3_nvme_both_14", "stage3_nvme_both_17", "stage3_nvme_parameters_13", "stage3_nvme_parameters_15",
-         "stage3_nvme_parameters_16")
+         "stage3_nvme_parameters_16", "stage3_nvme_parameters_persistent_default")
 
 
 def is_on_drive(case):
@@ -55,6 +58,9 @@ def with_the_dying():
         like = next(case for case in drawn_cases if case["accumulation"] == 2)
         others = OTHER_OPTIMIZERS if name == "stage3_nvme" else ()
         found += drawn_cases + [dict(like, optimizer=other, name=f"{name}_{other.lower()}") for other in others]
+        if name == "stage3_nvme_parameters":
+            found += [dict(like, **PERSISTENT, reuse=setting, prefetch=setting, name=f"{name}_persistent_{setting}")
+                      for setting in ("none", "default")]
         if name == "stage3_nvme":
             found += [dict(like, **FEW_BUFFERS, bucket=bucket, name=f"{name}_few_buffers_{bucket}")
                       for bucket in ("small", "large")]

@@ -83,7 +83,7 @@ class StepWalk {
     const auto plan = coordinator_.fetch(module);
     gathers_.gather(plan.gather);
     gathers_.await(plan.await);
-    gathers_.gather(plan.prefetch);
+    gathers_.gather(coordinator_.prefetch());
     if (leaf_of_[module]) open_leaf_ = module;
   }
 

@@ -18,6 +18,9 @@ class NaiveCoordinator {
  public:
   using Tensors = std::vector<std::size_t>;
   using Pass = ParameterCoordinator::Pass;
+  struct Fetch : ParameterCoordinator::Fetch {
+    Tensors prefetch;
+  };
 
   NaiveCoordinator(ParameterCoordinator::Model model, ParameterCoordinator::Rules rules)
       : model_(std::move(model)), rules_(rules) {}
@@ -40,11 +43,11 @@ class NaiveCoordinator {
     }
   }
 
-  ParameterCoordinator::Fetch fetch(std::size_t module, Pass pass = Pass::forward) {
+  Fetch fetch(std::size_t module, Pass pass = Pass::forward) {
     ++now_;
     if (micro_step_ == 1) record_.push_back(module);
     const Tensors& used = model_.used_tensors[module];
-    ParameterCoordinator::Fetch result;
+    Fetch result;
     result.await = used;
     for (const std::size_t tensor : used) {
       if (gather(tensor)) result.gather.push_back(tensor);

@@ -80,7 +80,8 @@ HostUse host_use(const json::object& object) {
 Bytes sum_without_numbers(const json::object& bytes_by_purpose) {
   Bytes sum = 0;
   for (const auto& [purpose, bytes] : bytes_by_purpose) {
-    if (purpose != "norm" && purpose != "overflow") sum += bytes.to_number<Bytes>();
+    const bool is_number = purpose == "norm" || purpose == "overflow" || purpose == "swapping";
+    if (!is_number) sum += bytes.to_number<Bytes>();
   }
   return sum;
 }

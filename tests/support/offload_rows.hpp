@@ -27,7 +27,8 @@ const json::array& offload_deaths();
 
 /// The `pinned`, `host` and, if there are some, `locked` bytes of an object of the fixture.
 HostUse host_use(const json::object& object);
-/// Bytes of all purposes in such an object, but for norms and flags.
+/// Bytes of all purposes in such an object, but for norms and flags, and a tensor of
+/// one element that is in the place of swapped ones.
 Bytes sum_without_numbers(const json::object& bytes_by_purpose);
 
 /// A dry device without limits that notes what is asked of its host.

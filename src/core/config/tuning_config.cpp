@@ -188,7 +188,7 @@ TuningConfig read_sections(const json::object& given, const CommandLine& options
   const auto resolved = resolve_auto(file, hidden_size, config.warnings);
   const auto checked = check_section(resolved, deepspeed_section(), "", problems);
   check_relations(checked, problems);
-  warn_of_idle_offload(checked, config.stages, problems);
+  warn_of_offload(checked, config.stages, problems);
   json::object fixed = fixed_part(checked);
   set_checkpointing(checkpointing, fixed, problems);
   set_deepspeed_version(version, fixed);

@@ -41,8 +41,13 @@ inline bool divides_sub_groups(const StepConfig& config) {
 }
 
 /// Whether something is read from drives and written to them.
-inline bool uses_drives(const StepConfig& config) { return config.swaps_optimizer(); }
+inline bool uses_drives(const StepConfig& config) { return config.uses_drives(); }
 inline bool swaps_optimizer(const StepConfig& config) { return config.swaps_optimizer(); }
+inline bool swaps_parameters(const StepConfig& config) { return config.swaps_parameters(); }
+/// Whether first masters can come straight from the files of parameters.
+inline bool swaps_both(const StepConfig& config) {
+  return config.swaps_optimizer() && config.swaps_parameters();
+}
 inline bool offloads_parameters(const StepConfig& config) { return config.offloads_parameters(); }
 inline bool has_bf16_optimizer(const StepConfig& config) { return config.uses_bf16_optimizer(); }
 inline bool has_own_gradients(const StepConfig& config) { return !config.uses_bf16_optimizer(); }
@@ -105,6 +110,10 @@ constexpr Knob of_stage_3(const KeyRule& rule, KnobMember member) {
 constexpr Knob of_swapping(const KeyRule& rule, KnobMember member) {
   return Knob{"/zero_optimization/offload_optimizer", rule, member, in_stages(3)}.when(
       swaps_optimizer);
+}
+constexpr Knob of_parameter_swapping(const KeyRule& rule, KnobMember member) {
+  return Knob{"/zero_optimization/offload_param", rule, member, in_stages(3)}.when(
+      swaps_parameters);
 }
 constexpr Knob of_aio(const KeyRule& rule, KnobMember member) {
   return Knob{"/aio", rule, member, in_stages(3)}.when(uses_drives);
@@ -258,6 +267,22 @@ inline constexpr Knob kTable[] = {
     idle(boolean("pipeline_loading_checkpoint")),
     idle(boolean("log_trace_cache_warnings")),
 
+    not_modelled("/zero_optimization", boolean("cpu_offload_param").or_null(), in_stages(3)),
+    of_zero(object("offload_param").or_null(), {}, in_stages(3)),
+    Knob{"/zero_optimization/offload_param", choice("device", "none|cpu|nvme"),
+         &StepConfig::parameter_device, in_stages(3)}
+        .read_by(read_parameter_offload),
+    Knob{"/zero_optimization/offload_param", boolean("pin_memory"),
+         &StepConfig::pin_offloaded_parameters, in_stages(3)}
+        .when(offloads_parameters)
+        .by_release(kPinned),
+    of_parameter_swapping(any_text("nvme_path").or_null(), &StepConfig::parameter_nvme_path),
+    of_parameter_swapping(integer("buffer_count", 0, kMostInt),
+                          &StepConfig::parameter_buffer_count),
+    of_parameter_swapping(integer("buffer_size", 0, kMostElements),
+                          &StepConfig::parameter_buffer_size),
+    of_parameter_swapping(integer("max_in_cpu", 0, kMostElements),
+                          &StepConfig::max_parameters_in_cpu),
     Knob{"/zero_optimization/offload_optimizer", choice("device", "none|cpu|nvme"),
          &StepConfig::optimizer_device, kAllStages}
         .read_by(read_offload),
@@ -272,21 +297,15 @@ inline constexpr Knob kTable[] = {
     of_swapping(integer("buffer_count", 0, kMostInt), &StepConfig::optimizer_buffer_count),
     of_swapping(boolean("pipeline_read"), &StepConfig::pipeline_read),
     of_swapping(boolean("pipeline_write"), &StepConfig::pipeline_write),
+    Knob{"/zero_optimization/offload_optimizer", boolean("fast_init"), &StepConfig::fast_init,
+         in_stages(3)}
+        .when(swaps_both),
     of_aio(integer("block_size", 1), AioMember<Bytes>{&AioSettings::block_size}),
     of_aio(integer("queue_depth", 1, kMostInt), AioMember<int>{&AioSettings::queue_depth}),
     of_aio(integer("intra_op_parallelism", 1, kMostInt),
            AioMember<int>{&AioSettings::intra_op_parallelism}),
     of_aio(boolean("single_submit"), AioMember<bool>{&AioSettings::single_submit}),
     of_aio(boolean("overlap_events"), AioMember<bool>{&AioSettings::overlap_events}),
-    not_modelled("/zero_optimization", boolean("cpu_offload_param").or_null(), in_stages(3)),
-    of_zero(object("offload_param").or_null(), {}, in_stages(3)),
-    Knob{"/zero_optimization/offload_param", choice("device", "none|cpu|nvme"),
-         &StepConfig::parameter_device, in_stages(3)}
-        .read_by(read_parameter_offload),
-    Knob{"/zero_optimization/offload_param", boolean("pin_memory"),
-         &StepConfig::pin_offloaded_parameters, in_stages(3)}
-        .when(offloads_parameters)
-        .by_release(kPinned),
 };
 
 }  // namespace knobs

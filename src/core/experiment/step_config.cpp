@@ -147,7 +147,6 @@ void find_unsupported_parameter_offload(const json::object& zero, StepConfig& co
   const auto add = [&](bool asked_for, std::string_view what) {
     if (asked_for) config.unsupported.push_back(concat("zero_optimization.offload_param", what));
   };
-  add(read_text(section(zero, "offload_param"), "device", "none") == "nvme", ".device: nvme");
   add(config.offloads_optimizer() && ratio_of(section(zero, "offload_optimizer")) < 1,
       " with offload_optimizer.ratio below 1");
   add(config.quantized_weights, " with zero_quantized_weights");
@@ -259,7 +258,7 @@ StepConfig make_step_config(const json::object& ds_config) {
   find_unsupported_zero(zero, config);
   if (config.offloads_optimizer() && config.stage > 0)
     find_unsupported_arguments(ds_config, config);
-  if (config.swaps_optimizer()) find_unsupported_aio(section(ds_config, "aio"), config);
+  if (config.uses_drives()) find_unsupported_aio(section(ds_config, "aio"), config);
   find_unsupported_gradients(config);
   find_unsupported_in_release(config);
   find_unsupported(ds_config, config);

@@ -137,16 +137,26 @@ struct StepConfig {
   /// Stage 3: where the shards of parameters are. Other stages ignore it.
   OffloadDevice parameter_device = OffloadDevice::none;
   bool offloads_parameters() const { return parameter_device != OffloadDevice::none; }
+  bool swaps_parameters() const { return parameter_device == OffloadDevice::nvme; }
   /// The shards are pinned already as they are made; those of trained parameters are in any case
   /// where they stay.
   bool pin_offloaded_parameters = true;
   bool offloads() const { return offloads_optimizer() || offloads_parameters(); }
+  bool uses_drives() const { return swaps_optimizer() || swaps_parameters(); }
   // How the optimizer is swapped.
   std::string optimizer_nvme_path;  ///< a directory
   int optimizer_buffer_count = 4;   ///< of the largest sub-group's elements in fp32
   bool pipeline_read = false;       ///< the next sub-group is read during an update
   bool pipeline_write = false;      ///< one sub-group is written during the next update
-  AioSettings aio;                  ///< of all files
+  bool fast_init = false;  ///< the first masters of parameters on a drive come straight from there
+  // How parameters are swapped.
+  std::string parameter_nvme_path;                   ///< a directory
+  int parameter_buffer_count = 5;                    ///< each has one shard at a time
+  std::int64_t parameter_buffer_size = 100'000'000;  ///< elements of a buffer
+  /// The first so many elements of a rank's trained shards stay in the host's memory, by whole
+  /// sub-groups.
+  std::int64_t max_parameters_in_cpu = 1'000'000'000;
+  AioSettings aio;  ///< of all files
 
   /// The release that the JSON is for. It decides `behaviour`, whatever else the JSON says.
   DeepSpeedVersion version = kNewestDeepSpeed;

@@ -7,9 +7,9 @@
 #include "core/device/dry/dry_collectives.hpp"
 #include "core/device/dry/dry_device.hpp"
 #include "core/experiment/step_config.hpp"
+#include "core/experiment/step_refused.hpp"
 #include "core/train/run_experiment.hpp"
 #include "core/train/training_step.hpp"
-#include "core/train/zero/layout/quantization_groups.hpp"
 
 namespace dstune {
 namespace {
@@ -55,7 +55,7 @@ std::vector<GroupMessage> messages_of(const Experiment& experiment) {
   try {
     TrainingStep step(experiment.settings, config, device, collectives);
     for (int i = 0; i < kUnlikeSteps; ++i) step.run();
-  } catch (const QuantizationRefused&) {
+  } catch (const StepRefused&) {
     census.clear();
   }
   return census;

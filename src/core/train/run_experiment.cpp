@@ -11,6 +11,7 @@
 #include "core/base/text.hpp"
 #include "core/device/backend_list.hpp"
 #include "core/experiment/step_config.hpp"
+#include "core/experiment/step_refused.hpp"
 #include "core/train/core_meter.hpp"
 #include "core/train/dry_run_memory.hpp"
 #include "core/train/families/families.hpp"
@@ -20,7 +21,6 @@
 #include "core/train/stopping_rule.hpp"
 #include "core/train/training_step.hpp"
 #include "core/train/zero/layout/leaf_modules.hpp"
-#include "core/train/zero/layout/quantization_groups.hpp"
 #include "core/train/zero/layout/shard_groups.hpp"
 #include "core/train/zero/loss_scaler.hpp"
 #include "core/train/zero/offload/nvme/swap_rules.hpp"
@@ -92,7 +92,7 @@ DryRun rehearse(const Experiment& experiment, const StepConfig& config, int rank
     for (int i = 0; i <= kUnsteadySteps; ++i) step.run();
   } catch (const OutOfMemoryError& error) {
     return {to_outcome(error, rank), walk.number()};
-  } catch (const QuantizationRefused& refused) {
+  } catch (const StepRefused& refused) {
     return {Skipped{refused.what()}, walk.number()};
   }
   result.peak_memory = device.memory().peak();

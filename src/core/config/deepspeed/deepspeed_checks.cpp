@@ -71,6 +71,45 @@ void add_offload(json::object& zero, const json::object& old, const char* old_ke
   zero[new_key] = offload;
 }
 
+bool is_on_drive(const json::object* offload) {
+  const auto* const device = offload == nullptr ? nullptr : offload->if_contains("device");
+  return device != nullptr && *device == "nvme";
+}
+
+void warn_of_idle_offload(const json::object& zero, const std::vector<int>& stages,
+                          Problems& problems) {
+  const auto has = [&](const auto& condition) { return std::ranges::any_of(stages, condition); };
+  if (offloads(zero, "offload_param", "cpu_offload_param") &&
+      has([](int stage) { return stage < 3; })) {
+    problems.warn("/zero_optimization/offload_param",
+                  "has no effect below stage 3: DeepSpeed ignores it there");
+  }
+  if (is_on_drive(section_of(zero, "offload_optimizer")) &&
+      has([](int stage) { return stage == 1 || stage == 2; })) {
+    problems.warn("/zero_optimization/offload_optimizer/device",
+                  "is \"nvme\", which is the same as \"cpu\" in stages 1 and 2: DeepSpeed writes "
+                  "nothing to nvme_path there");
+  }
+  if (offloads(zero, "offload_optimizer", "cpu_offload") &&
+      has([](int stage) { return stage == 0; })) {
+    problems.warn("/zero_optimization/offload_optimizer",
+                  "rules out stage 0: there DeepSpeed's CPU optimizer gets parameters on the "
+                  "device, and dies");
+  }
+}
+
+void warn_of_fast_init(const json::object& zero, const std::vector<int>& stages,
+                       Problems& problems) {
+  if (std::ranges::find(stages, 3) == stages.end()) return;
+  const auto* const optimizer = section_of(zero, "offload_optimizer");
+  if (!is_on_drive(optimizer) || !is_on_drive(section_of(zero, "offload_param"))) return;
+  if (!is_true(optimizer, "fast_init")) return;
+  problems.warn("/zero_optimization/offload_optimizer/fast_init",
+                "is true: DeepSpeed then reads parameters to addresses and in sizes that drives "
+                "refuse, does not see that they do, and trains from wrong weights; it saves time "
+                "at the start alone");
+}
+
 }  // namespace
 
 void check_relations(const json::object& deepspeed, Problems& problems) {
@@ -94,30 +133,12 @@ void check_relations(const json::object& deepspeed, Problems& problems) {
   check_deprecated(*zero, problems);
 }
 
-void warn_of_idle_offload(const json::object& deepspeed, const std::vector<int>& stages,
-                          Problems& problems) {
+void warn_of_offload(const json::object& deepspeed, const std::vector<int>& stages,
+                     Problems& problems) {
   const auto* const zero = section_of(deepspeed, "zero_optimization");
   if (zero == nullptr) return;
-  const auto has = [&](const auto& condition) { return std::ranges::any_of(stages, condition); };
-  if (offloads(*zero, "offload_param", "cpu_offload_param") &&
-      has([](int stage) { return stage < 3; })) {
-    problems.warn("/zero_optimization/offload_param",
-                  "has no effect below stage 3: DeepSpeed ignores it there");
-  }
-  const auto* const optimizer = section_of(*zero, "offload_optimizer");
-  const auto* const device = optimizer == nullptr ? nullptr : optimizer->if_contains("device");
-  if (device != nullptr && *device == "nvme" &&
-      has([](int stage) { return stage == 1 || stage == 2; })) {
-    problems.warn("/zero_optimization/offload_optimizer/device",
-                  "is \"nvme\", which is the same as \"cpu\" in stages 1 and 2: DeepSpeed writes "
-                  "nothing to nvme_path there");
-  }
-  if (offloads(*zero, "offload_optimizer", "cpu_offload") &&
-      has([](int stage) { return stage == 0; })) {
-    problems.warn("/zero_optimization/offload_optimizer",
-                  "rules out stage 0: there DeepSpeed's CPU optimizer gets parameters on the "
-                  "device, and dies");
-  }
+  warn_of_idle_offload(*zero, stages, problems);
+  warn_of_fast_init(*zero, stages, problems);
 }
 
 json::object without_keys(const json::object& object, const std::vector<std::string_view>& keys) {

@@ -13,9 +13,9 @@ namespace dstune {
 /// `deepspeed` has been through its key rules.
 void check_relations(const json::object& deepspeed, Problems& problems);
 
-/// Warns of offloading that DeepSpeed ignores in some of `stages`, or dies of.
-void warn_of_idle_offload(const json::object& deepspeed, const std::vector<int>& stages,
-                          Problems& problems);
+/// Warns of offloading that DeepSpeed ignores in some of `stages`, dies of, or trains wrongly with.
+void warn_of_offload(const json::object& deepspeed, const std::vector<int>& stages,
+                     Problems& problems);
 
 /// `zero` with the deprecated cpu_offload keys written as offload_optimizer and offload_param, as
 /// DeepSpeed does.

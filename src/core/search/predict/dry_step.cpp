@@ -1,11 +1,11 @@
 #include "core/search/predict/dry_step.hpp"
 
 #include "core/experiment/step_config.hpp"
+#include "core/experiment/step_refused.hpp"
 #include "core/search/predict/rated_device.hpp"
 #include "core/train/families/families.hpp"
 #include "core/train/run_experiment.hpp"
 #include "core/train/training_step.hpp"
-#include "core/train/zero/layout/quantization_groups.hpp"
 
 namespace dstune {
 namespace {
@@ -54,7 +54,7 @@ std::optional<StepTime> dry_step_time(const Experiment& experiment, const RunRat
   const StepConfig config = make_step_config(experiment);
   try {
     return walk_some(experiment, config, rates.of(config.dtype), factors);
-  } catch (const QuantizationRefused&) {
+  } catch (const StepRefused&) {
     return std::nullopt;
   }
 }

@@ -64,10 +64,11 @@ class Hash {
 
 // A dry drive takes no time and has no place, so that nothing that it does tells these apart.
 void add_drive(Hash& hash, const StepConfig& config) {
-  if (!config.swaps_optimizer()) return;
+  if (!config.uses_drives()) return;
   const auto& [block_size, queue_depth, threads, single_submit, overlap_events] = config.aio;
   hash.add(block_size, queue_depth, threads, single_submit, overlap_events);
   hash.add_text(config.optimizer_nvme_path);
+  hash.add_text(config.parameter_nvme_path);
 }
 
 bool uses_drive(const Measured& dry) {

@@ -45,6 +45,7 @@ ShardedEngine::ShardedEngine(const EngineContext& context, States states)
   shards_ = make_shards();
   if (kept_ != nullptr) begin_states();
   gathered_.use(*shards_);
+  coordinator_.watch(shards_->on_drive());
   gradients_.quantize_with(quantized_.get());
   for (const std::size_t leaf : find_leaf_modules(config(), parameters())) {
     for (std::size_t inner = leaf; inner < parameters().end_of(leaf); ++inner) {
@@ -69,7 +70,19 @@ void ShardedEngine::begin_states() {
   states_.resize(layout_.sub_groups().size());
   master_ = make_buffer(device(), MemoryCategory::optimizer, layout_.numel(), DType::fp32);
   for (const SubGroup& group : layout_.sub_groups()) {
-    copy_weights(device(), shards_->of(group), {master_of(group)});
+    shards_->read(group, {master_of(group)});
+  }
+  for (const SubGroup& group : layout_.sub_groups()) {
+    if (!shards_->of(group)) shards_->write(group, {master_of(group)});
+  }
+  bring_each_once();
+}
+
+// DeepSpeed gathers each tensor to put a hook on its gradient.
+void ShardedEngine::bring_each_once() {
+  for (const std::size_t tensor : trained()) {
+    shards_->bring({tensor});
+    shards_->let_go({tensor});
   }
 }
 
@@ -96,11 +109,20 @@ void ShardedEngine::fetch(std::size_t module, Pass pass) {
   if (!has_hooks(module)) return;
   device().host_event(HostEvent::sub_module_hook);
   const ParameterCoordinator::Fetch plan = coordinator_.fetch(module, pass);
-  gathered_.gather(plan.gather);
+  gather(plan.gather);
   gathered_.await(plan.await);
-  gathered_.gather(plan.prefetch);
+  gather(coordinator_.prefetch());
+  shards_->read_ahead(coordinator_.read_ahead());
   note_live();
   if (leaf_of_[module]) open_leaf_ = module;
+}
+
+// The shard of a tensor that stays gathered needs no buffer of a drive any more.
+void ShardedEngine::gather(const ParameterShards::Tensors& tensors) {
+  gathered_.gather(tensors);
+  for (const std::size_t tensor : tensors) {
+    if (coordinator_.is_persistent(tensor)) shards_->let_go({tensor});
+  }
 }
 
 void ShardedEngine::release(std::size_t module, Pass pass) {
@@ -207,7 +229,7 @@ void ShardedEngine::update_sub_group(std::size_t index, Tensor factor) {
   const Tensor master = master_of(group);
   device().run(MemoryPass::unscale, ScaleBy{gradient, factor});
   states_[index].update(device(), next_update(group.weight_decay), gradient, master);
-  copy_weights(device(), {master}, shards_->of(group));
+  shards_->write(group, {master});
 }
 
 std::vector<float> ShardedEngine::read_parameter(std::size_t tensor) {
@@ -218,7 +240,9 @@ std::vector<float> ShardedEngine::read_parameter(std::size_t tensor) {
     if (is_trainable(tensor)) {
       read_master(tensor, own);
     } else {
-      copy_weights(device(), shards_->shard(tensor).slice(0, count), {own});
+      shards_->with_shard(tensor, [&](const PlacedTensor& shard) {
+        copy_weights(device(), shard.slice(0, count), {own});
+      });
     }
   });
 }
@@ -230,7 +254,9 @@ void ShardedEngine::write_parameter(std::size_t tensor, std::span<const float> v
                                   static_cast<std::size_t>(count));
   const Buffer given = temporary(count, DType::fp32);
   device().write(own, given.tensor(DType::fp32));
-  copy_weights(device(), {given.tensor(DType::fp32)}, shards_->shard(tensor).slice(0, count));
+  shards_->with_shard(tensor, [&](const PlacedTensor& shard) {
+    copy_weights(device(), {given.tensor(DType::fp32)}, shard.slice(0, count));
+  });
   if (is_trainable(tensor)) write_master(tensor, own);
 }
 

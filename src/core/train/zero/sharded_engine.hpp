@@ -56,10 +56,13 @@ class ShardedEngine : public EngineBase {
   virtual void read_master(std::size_t tensor, Tensor own);
   virtual void write_master(std::size_t tensor, std::span<const float> own);
 
+  /// Reads what is on a drive, which ends the construction.
+  void bring_each_once();
+
   const ShardLayout& layout() const { return layout_; }
   /// The collectives of the ranks that share one copy of the model.
   Collectives& shards() const { return shard_groups_.shards(); }
-  const ParameterShards& parameter_shards() const { return *shards_; }
+  ParameterShards& parameter_shards() const { return *shards_; }
   /// The stream of the reductions.
   Stream reductions() const { return config().overlap_comm ? Stream::reduction : Stream::compute; }
 
@@ -76,6 +79,7 @@ class ShardedEngine : public EngineBase {
   }
   bool has_hooks(std::size_t module) const;
   void fetch(std::size_t module, ParameterCoordinator::Pass pass);
+  void gather(const ParameterShards::Tensors& tensors);
   void release(std::size_t module, ParameterCoordinator::Pass pass);
   void note_live() const;
   void reduce_leaf();

@@ -44,6 +44,7 @@ void GatheredParameters::gather(const Tensors& tensors) {
     device_.host_event(HostEvent::gathered_tensor);
     (secondary_[tensor] ? with : without).push_back(tensor);
   }
+  shards_->bring(without);
   if (!with.empty()) gather_from(secondary(), with);
   if (!without.empty()) gather_from(primary(), without);
 }
@@ -261,6 +262,7 @@ void GatheredParameters::release(const Tensors& tensors) {
     storage_[tensor].reset();
     full_[tensor] = {};
   }
+  shards_->let_go(tensors);
 }
 
 // DeepSpeed waits for every single copy.
@@ -291,6 +293,7 @@ void GatheredParameters::leave_group(std::size_t tensor) {
 
 void GatheredParameters::gather_persistent(const Tensors& tensors) {
   if (tensors.empty()) return;
+  shards_->bring(tensors);
   const Setup usual = setup_;
   setup_.purpose = Purpose::persistent;
   setup_.stream = Stream::compute;

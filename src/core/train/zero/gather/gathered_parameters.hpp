@@ -46,6 +46,9 @@ enum class GatherMethod {
 /// and the host waits for each: into a temporary tensor of its own, which is freed when the gather
 /// has been launched, or, of an all_reduce, into the message.
 ///
+/// A shard on a drive comes into a buffer of the host first, where it stays until its tensor is
+/// released.
+///
 /// With one rank nothing is gathered: a tensor is its own shard, and await() of a gather
 /// synchronises the device. One that lives on the host is copied to where it stays, and await()
 /// makes the host wait for the stream of the copies.
@@ -66,7 +69,7 @@ class GatheredParameters {
                      Setup setup);
 
   /// @param shards  this rank's, of `layout`; they must outlive this object
-  void use(const ParameterShards& shards) { shards_ = &shards; }
+  void use(ParameterShards& shards) { shards_ = &shards; }
 
   /// Starts to gather tensors that are not there; they are in ascending order. Does nothing for an
   /// empty list. Each of them is a HostEvent::gathered_tensor, which has its release too.
@@ -139,7 +142,7 @@ class GatheredParameters {
   Collectives& collectives_;
   const ShardLayout& layout_;
   Setup setup_;
-  const ParameterShards* shards_ = nullptr;
+  ParameterShards* shards_ = nullptr;
   std::list<Group> groups_;
   std::vector<std::list<Group>::iterator> group_of_;  // by tensor; end(): none
   std::vector<bool> awaits_;  // by tensor: it is gathered and not yet awaited

@@ -23,6 +23,7 @@ ParameterCoordinator::ParameterCoordinator(Model model, Rules rules)
     : model_(std::move(model)),
       rules_(rules),
       available_(model_.numels.size(), false),
+      on_their_way_(model_.numels.size(), false),
       users_(model_.numels.size()),
       steps_of_(model_.numels.size()),
       fetched_for_(model_.numels.size(), kNever) {}
@@ -64,6 +65,7 @@ ParameterCoordinator::Fetch ParameterCoordinator::fetch(std::size_t module, Pass
   Fetch result;
   result.await = model_.used_tensors[module];
   result.gather = take_missing(result.await);
+  mark_awaited(result.await);
   for (const std::size_t tensor : result.await) {
     if (!contains(users_[tensor], module)) users_[tensor].push_back(module);
   }
@@ -73,10 +75,7 @@ ParameterCoordinator::Fetch ParameterCoordinator::fetch(std::size_t module, Pass
   } else if (!contains(in_backward_, module)) {
     in_backward_.push_back(module);
   }
-  if (mode_ == Mode::complete) {
-    skip_uses_of(module);
-    result.prefetch = prefetch();
-  }
+  if (mode_ == Mode::complete) skip_uses_of(module);
   ++step_;
   return result;
 }
@@ -95,6 +94,16 @@ void ParameterCoordinator::mark_gathered(const Tensors& tensors) {
     available_[tensor] = true;
     available_numel_ += model_.numels[tensor];
     live_ += model_.numels[tensor];
+    on_their_way_[tensor] = true;
+    on_their_way_numel_ += model_.numels[tensor];
+  }
+}
+
+void ParameterCoordinator::mark_awaited(const Tensors& tensors) {
+  for (const std::size_t tensor : tensors) {
+    if (!on_their_way_[tensor]) continue;
+    on_their_way_[tensor] = false;
+    on_their_way_numel_ -= model_.numels[tensor];
   }
 }
 
@@ -137,12 +146,14 @@ void ParameterCoordinator::skip_uses_of(std::size_t module) {
 }
 
 ParameterCoordinator::Tensors ParameterCoordinator::prefetch() {
-  const std::int64_t limit = std::min(rules_.max_live - available_numel_, rules_.prefetch_bucket);
   Tensors chosen;
-  if (rules_.prefetch_bucket == 0) return chosen;
+  if (mode_ != Mode::complete || rules_.prefetch_bucket == 0) return chosen;
+  const std::int64_t limit = std::min(rules_.max_live - available_numel_, rules_.prefetch_bucket);
   std::int64_t numel = 0;
   while (next_use_ < uses_.size() && numel < limit) {
-    const Use use = uses_[next_use_++];
+    const Use use = uses_[next_use_];
+    if (on_drive_ != nullptr && on_drive_->is_away(use.tensor)) break;
+    ++next_use_;
     fetched_for_[use.tensor] = std::max(fetched_for_[use.tensor], use.step);
     if (available_[use.tensor] || contains(chosen, use.tensor)) continue;
     chosen.push_back(use.tensor);
@@ -150,6 +161,20 @@ ParameterCoordinator::Tensors ParameterCoordinator::prefetch() {
   }
   std::sort(chosen.begin(), chosen.end());
   mark_gathered(chosen);
+  return chosen;
+}
+
+// As many elements are looked at as twice those on their way, and one tensor more.
+ParameterCoordinator::Tensors ParameterCoordinator::read_ahead() const {
+  Tensors chosen;
+  if (on_drive_ == nullptr || mode_ != Mode::complete || rules_.prefetch_bucket == 0) return chosen;
+  std::int64_t numel = 0;
+  for (std::size_t use = next_use_; use < uses_.size(); ++use) {
+    if (numel > 2 * on_their_way_numel_ || chosen.size() >= on_drive_->free_buffers()) break;
+    const std::size_t tensor = uses_[use].tensor;
+    if (on_drive_->is_away(tensor)) chosen.push_back(tensor);
+    numel += model_.numels[tensor];
+  }
   return chosen;
 }
 
@@ -215,6 +240,8 @@ ParameterCoordinator::Tensors ParameterCoordinator::release_leftovers() {
 
 ParameterCoordinator::Tensors ParameterCoordinator::release_all() {
   Tensors released;
+  std::fill(on_their_way_.begin(), on_their_way_.end(), false);
+  on_their_way_numel_ = 0;
   for (std::size_t tensor = 0; tensor < available_.size(); ++tensor) {
     users_[tensor].clear();
     if (!available_[tensor]) continue;

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/train/zero/gather/shards_on_drive.hpp"
+
 namespace dstune {
 
 /// DeepSpeed's rules (docs/deepspeed-step.md, "Gathers of stage 3") as a state machine that is told
@@ -40,14 +42,15 @@ class ParameterCoordinator {
     std::vector<Tensors> used_tensors;  ///< by module
   };
 
-  /// What to do before a module runs, in this order.
+  /// What to do before a module runs, in this order; then what prefetch() and read_ahead() say.
   struct Fetch {
-    Tensors gather;    ///< together: what the module lacks
-    Tensors await;     ///< everything it uses
-    Tensors prefetch;  ///< together: what later modules will need
+    Tensors gather;  ///< together: what the module lacks
+    Tensors await;   ///< everything it uses
   };
 
   ParameterCoordinator(Model model, Rules rules);
+  /// @param shards  null: none is on a drive; it must outlive this
+  void watch(const ShardsOnDrive* shards) { on_drive_ = shards; }
 
   /// Called before the first module of a micro-step.
   void begin_forward();
@@ -56,7 +59,13 @@ class ParameterCoordinator {
   /// Called before a module's forward or backward.
   /// @throws std::logic_error  if the order of modules is not the recorded one
   Fetch fetch(std::size_t module, Pass pass = Pass::forward);
-  /// Called after it; returns what to release.
+  /// Called when that has been done: what to gather, together, for later modules. Nothing that is
+  /// behind a tensor whose shard is still on a drive.
+  Tensors prefetch();
+  /// Called when that has been done: whose shards to begin to read from a drive. DeepSpeed may name
+  /// one twice.
+  Tensors read_ahead() const;
+  /// Called after the module; returns what to release.
   Tensors release(std::size_t module, Pass pass = Pass::forward);
   /// Called after a backward; returns the tensors held by modules whose own backward has not ended.
   Tensors release_leftovers();
@@ -67,6 +76,7 @@ class ParameterCoordinator {
 
   /// The tensors that stay gathered from step to step.
   Tensors persistent_tensors() const;
+  bool is_persistent(std::size_t tensor) const { return model_.persistent[tensor]; }
   /// True if later micro-steps follow the record.
   bool is_complete() const noexcept { return mode_ == Mode::complete; }
   /// Elements that are gathered or on their way, persistent ones too.
@@ -83,10 +93,10 @@ class ParameterCoordinator {
   void complete_record();
   Tensors take_missing(const Tensors& tensors);
   void mark_gathered(const Tensors& tensors);
+  void mark_awaited(const Tensors& tensors);
   void note_recomputed(const Tensors& tensors);
   Tensors take_recomputed(std::size_t module);
   void skip_uses_of(std::size_t module);
-  Tensors prefetch();
   const Tensors& release_candidates(std::size_t module);
   Tensors find_release_candidates(std::size_t module) const;
   bool is_used_soon(std::size_t tensor) const;
@@ -102,6 +112,9 @@ class ParameterCoordinator {
   std::int64_t available_numel_ = 0;
   std::int64_t live_ = 0;  // gathered at any time, not only in this forward
   std::vector<bool> available_;
+  std::vector<bool> on_their_way_;  // by tensor: gathered, and not yet awaited
+  std::int64_t on_their_way_numel_ = 0;
+  const ShardsOnDrive* on_drive_ = nullptr;
   std::vector<std::vector<std::size_t>> users_;      // by tensor: modules that run with it
   std::vector<std::vector<std::int64_t>> steps_of_;  // by tensor: steps that use it, ascending
   std::vector<std::int64_t> fetched_for_;  // by tensor: the last step it was gathered or kept for

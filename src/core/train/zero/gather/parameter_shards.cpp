@@ -17,9 +17,23 @@ Tensor shard_on_device(Device& device, const PlacedTensor& shard, Buffer& copy) 
   return copy.tensor(dtype);
 }
 
+void ParameterShards::read(const SubGroup& group, const PlacedTensor& to) {
+  copy_weights(device_, of(group).value(), to);
+}
+
+void ParameterShards::write(const SubGroup& group, const PlacedTensor& from) {
+  copy_weights(device_, from, of(group).value());
+}
+
+std::vector<PlacedTensor> ParameterShards::bring_whole(std::span<const SubGroup> groups) {
+  std::vector<PlacedTensor> found;
+  for (const SubGroup& group : groups) found.push_back(of(group).value());
+  return found;
+}
+
 DeviceParameterShards::DeviceParameterShards(Device& device, const ShardLayout& layout, int rank,
                                              DType dtype, const Fill& fill)
-    : layout_(layout),
+    : ParameterShards(device, layout),
       dtype_(dtype),
       buffer_(make_buffer(device, MemoryCategory::parameters, layout.held(), dtype)) {
   device.run(FillZero{buffer_.tensor(dtype)});
@@ -30,11 +44,11 @@ DeviceParameterShards::DeviceParameterShards(Device& device, const ShardLayout& 
 }
 
 PlacedTensor DeviceParameterShards::shard(std::size_t tensor) const {
-  return {buffer_.tensor(dtype_).slice(layout_.offset(tensor), layout_.shard(tensor))};
+  return {buffer_.tensor(dtype_).slice(layout().offset(tensor), layout().shard(tensor))};
 }
 
-PlacedTensor DeviceParameterShards::of(const SubGroup& group) const {
-  return {buffer_.tensor(dtype_).slice(group.offset, group.numel)};
+std::optional<PlacedTensor> DeviceParameterShards::of(const SubGroup& group) const {
+  return PlacedTensor{buffer_.tensor(dtype_).slice(group.offset, group.numel)};
 }
 
 }  // namespace dstune

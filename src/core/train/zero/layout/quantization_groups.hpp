@@ -4,16 +4,17 @@
 
 #include <cstdint>
 #include <optional>
-#include <stdexcept>
 #include <vector>
+
+#include "core/experiment/step_refused.hpp"
 
 namespace dstune {
 
 /// Thrown where DeepSpeed stops with an assertion, or computes wrong values without a word. The
 /// experiment is Skipped (docs/decisions/quantisation.md).
-class QuantizationRefused : public std::invalid_argument {
+class QuantizationRefused : public StepRefused {
  public:
-  using std::invalid_argument::invalid_argument;
+  using StepRefused::StepRefused;
 };
 
 /// The number of groups of a message of `numel` weights (qwZ): the fewest of at most 8000 elements

@@ -4,13 +4,14 @@
 #include <utility>
 
 #include "core/device/operations/elementwise.hpp"
+#include "core/experiment/step_refused.hpp"
 #include "core/train/zero/offload/host_zeros.hpp"
 #include "core/train/zero/offload/send_gradient.hpp"
 
 namespace dstune {
 
 HostSubGroups::HostSubGroups(Device& device, const StepConfig& config, const ShardLayout& layout,
-                             const ParameterShards& shards, int rank)
+                             ParameterShards& shards, int rank)
     : device_(device),
       layout_(layout),
       shards_(shards),
@@ -31,18 +32,50 @@ HostSubGroups::HostSubGroups(Device& device, const StepConfig& config, const Sha
 void HostSubGroups::begin_masters(const StepConfig& config) {
   const std::size_t on_device = config.sub_groups_on_device(groups_.size());
   Buffer converted;
+  Buffer scratch;  // a variable that keeps a master until the next one is there
+  OptimizerSwapper::Groups in_memory;
+  OptimizerSwapper::Groups fast;
   for (std::size_t i = 0; i < groups_.size(); ++i) {
-    if (is_swapped(i)) continue;
-    const PlacedTensor parameters = shards_.of(layout_.sub_groups()[i]);
-    if (i < on_device) {
-      groups_[i].on_device = std::make_unique<DeviceSubGroup>(device_, config, parameters.tensor);
+    const SubGroup& group = layout_.sub_groups()[i];
+    const std::optional<PlacedTensor> parameters = shards_.of(group);
+    if (is_swapped(i) && parameters) {
+      in_memory.push_back(i);
+    } else if (is_swapped(i) && config.fast_init) {
+      fast.push_back(i);
+    } else if (is_swapped(i)) {
+      scratch = gather_master(group);
+      const PlacedTensor master{scratch.tensor(DType::fp32), Tier::pageable};
+      swapper_->begin_masters({i}, [&](std::size_t) { return master; });
+    } else if (!parameters) {
+      groups_[i].master = gather_master(group);
+      scratch = {};
+    } else if (i < on_device) {
+      groups_[i].on_device = std::make_unique<DeviceSubGroup>(device_, config, parameters->tensor);
     } else {
-      groups_[i].master = begin_master(parameters, converted);
+      groups_[i].master = begin_master(*parameters, converted);
     }
   }
-  if (swapper_ == nullptr) return;
-  swapper_->begin_masters(
-      [&](std::size_t group) { return shards_.of(layout_.sub_groups()[group]); });
+  if (!in_memory.empty()) {
+    swapper_->begin_masters(
+        in_memory, [&](std::size_t i) { return shards_.of(layout_.sub_groups()[i]).value(); });
+  }
+  if (!fast.empty()) begin_masters_fast(config, fast);
+}
+
+Buffer HostSubGroups::gather_master(const SubGroup& group) {
+  Buffer master = on_host(MemoryCategory::optimizer, group.numel, DType::fp32);
+  shards_.read(group, {master.tensor(DType::fp32), Tier::pageable});
+  return master;
+}
+
+void HostSubGroups::begin_masters_fast(const StepConfig& config,
+                                       const OptimizerSwapper::Groups& groups) {
+  if (auto reason = unsupported_fast_init(config, layout_)) throw StepRefused(*reason);
+  swapper_->begin_masters_in_turns(groups, [&](const OptimizerSwapper::Groups& left) {
+    std::vector<SubGroup> sub_groups;
+    for (const std::size_t group : left) sub_groups.push_back(layout_.sub_groups()[group]);
+    return shards_.bring_whole(sub_groups);
+  });
 }
 
 // DeepSpeed clones what to() gives it, and a variable keeps that until the next one is there: what
@@ -62,7 +95,8 @@ Buffer HostSubGroups::begin_master(PlacedTensor parameters, Buffer& converted) {
 }
 
 // DeepSpeed makes a scratch tensor of the largest sub-group beside them, which it does not use. It
-// makes those on the device as copies of others on the host.
+// makes those on the device as copies of others on the host, and writes parameters to their drive
+// once more.
 void HostSubGroups::begin_gradients(bool pins) {
   std::int64_t largest = 0;
   for (const SubGroup& group : layout_.sub_groups()) largest = std::max(largest, group.numel);
@@ -71,15 +105,20 @@ void HostSubGroups::begin_gradients(bool pins) {
   HostZeros zeros(device_, pins);
   Buffer last;
   for (std::size_t i = 0; i < groups_.size(); ++i) {
+    const SubGroup& group = layout_.sub_groups()[i];
+    const auto write_to_drive = [&](const PlacedTensor& master) {
+      if (!shards_.of(group)) shards_.write(group, master);
+    };
     if (is_swapped(i)) {
-      swapper_->begin_state(i);
+      swapper_->begin_state(i, write_to_drive);
       continue;
     }
-    zeros.make_in(last, MemoryCategory::gradients, layout_.sub_groups()[i].numel, DType::fp32);
+    zeros.make_in(last, MemoryCategory::gradients, group.numel, DType::fp32);
     if (groups_[i].on_device) {
       groups_[i].on_device->begin_gradients(last.tensor(DType::fp32), tier_);
     } else {
       groups_[i].gradients = std::move(last);
+      write_to_drive({groups_[i].master.tensor(DType::fp32), Tier::pageable});
     }
   }
 }
@@ -122,14 +161,19 @@ void HostSubGroups::end_flush() {
 
 void HostSubGroups::update(std::size_t index, const NextUpdate& next, double factor) {
   Group& group = groups_[index];
-  const PlacedTensor parameters = shards_.of(layout_.sub_groups()[index]);
-  if (is_swapped(index)) return swapper_->update(index, next, factor, parameters);
-  if (group.on_device) return group.on_device->update(next, factor, parameters.tensor);
+  const SubGroup& members = layout_.sub_groups()[index];
+  if (is_swapped(index)) {
+    return swapper_->update(index, next, factor,
+                            [&](const PlacedTensor& master) { shards_.write(members, master); });
+  }
+  if (group.on_device) {
+    return group.on_device->update(next, factor, shards_.of(members).value().tensor);
+  }
   const Tensor gradients = group.gradients.tensor(DType::fp32);
   const Tensor master = group.master.tensor(DType::fp32);
   device_.run_on_host(MemoryPass::unscale, Scale{gradients, factor});
   group.optimizer.update(device_, next, gradients, master);
-  copy_weights(device_, {master, Tier::pageable}, parameters);
+  shards_.write(members, {master, Tier::pageable});
 }
 
 void HostSubGroups::read_master(std::size_t tensor, Tensor own) const {

@@ -31,7 +31,7 @@ class HostSubGroups {
   /// @param shards  of the parameters, with their first values; they must outlive this
   /// @param rank    of the ranks that share the model
   HostSubGroups(Device& device, const StepConfig& config, const ShardLayout& layout,
-                const ParameterShards& shards, int rank);
+                ParameterShards& shards, int rank);
 
   /// Takes the gradient of a trained tensor's shard, without padding, to where it is stepped, in
   /// the order of the current stream; what goes to a drive does so in end_flush().
@@ -68,6 +68,9 @@ class HostSubGroups {
   void take_for_drive(std::size_t tensor, Tensor gradient, std::shared_ptr<const Buffer> memory);
   void begin_masters(const StepConfig& config);
   Buffer begin_master(PlacedTensor parameters, Buffer& converted);
+  /// Of one whose shards are not all in the host's memory.
+  Buffer gather_master(const SubGroup& group);
+  void begin_masters_fast(const StepConfig& config, const OptimizerSwapper::Groups& groups);
   void begin_gradients(bool pins);
   Buffer on_host(MemoryCategory category, std::int64_t count, DType dtype) const {
     return make_buffer(device_, category, count, dtype, Tier::pageable);
@@ -81,7 +84,7 @@ class HostSubGroups {
 
   Device& device_;
   const ShardLayout& layout_;
-  const ParameterShards& shards_;
+  ParameterShards& shards_;
   DType dtype_;
   Tier tier_;
   std::vector<Group> groups_;

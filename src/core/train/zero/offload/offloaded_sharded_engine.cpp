@@ -10,6 +10,7 @@ OffloadedShardedEngine::OffloadedShardedEngine(const EngineContext& context)
       gradients_(device(), config(), layout(), sub_groups_),
       invalid_(device()) {
   bring_to(gradients_);
+  bring_each_once();
 }
 
 // The flag goes to the device on the stream of the reductions.

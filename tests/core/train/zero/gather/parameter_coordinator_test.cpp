@@ -19,7 +19,7 @@ namespace {
 using test::NaiveCoordinator;
 using testing::ElementsAre;
 using testing::IsEmpty;
-using Fetch = ParameterCoordinator::Fetch;
+using Fetch = test::NaiveCoordinator::Fetch;
 using Model = ParameterCoordinator::Model;
 using Pass = ParameterCoordinator::Pass;
 using Rules = ParameterCoordinator::Rules;
@@ -38,6 +38,13 @@ Model chain(std::size_t length) {
   return model;
 }
 
+/// What an engine is told to do before a module.
+Fetch fetch(ParameterCoordinator& coordinator, std::size_t module, Pass pass = Pass::forward) {
+  Fetch all{coordinator.fetch(module, pass), {}};
+  all.prefetch = coordinator.prefetch();
+  return all;
+}
+
 /// One micro-step of a chain, forward and backward.
 /// @returns every decision
 std::vector<Fetch> run_chain(ParameterCoordinator& coordinator, std::size_t length,
@@ -46,7 +53,7 @@ std::vector<Fetch> run_chain(ParameterCoordinator& coordinator, std::size_t leng
   coordinator.begin_forward();
   for (std::size_t step = 0; step < 2 * length; ++step) {
     const std::size_t module = step < length ? step : 2 * length - 1 - step;
-    fetched.push_back(coordinator.fetch(module));
+    fetched.push_back(fetch(coordinator, module));
     const Tensors gone = coordinator.release(module);
     if (released != nullptr) released->push_back(gone);
   }
@@ -109,9 +116,9 @@ TEST(ParameterCoordinator, WithoutLiveAndReuseLimitEveryUseIsGathered) {
   ParameterCoordinator coordinator(chain(5), {kPlenty, 0, 0});
   run_chain(coordinator, 5);
 
-  for (const Fetch& fetch : run_chain(coordinator, 5)) {
-    EXPECT_EQ(fetch.gather, fetch.await);
-    EXPECT_THAT(fetch.prefetch, IsEmpty());
+  for (const Fetch& fetched : run_chain(coordinator, 5)) {
+    EXPECT_EQ(fetched.gather, fetched.await);
+    EXPECT_THAT(fetched.prefetch, IsEmpty());
   }
 }
 
@@ -151,8 +158,8 @@ TEST(ParameterCoordinator, PersistentTensorsStayAndDoNotCountInTheNextForward) {
 TEST(ParameterCoordinator, ReleasesWhatNoModuleCameToTheEndOf) {
   ParameterCoordinator coordinator(chain(2), {0, 0, 0});
   coordinator.begin_forward();
-  coordinator.fetch(0);
-  coordinator.fetch(1);
+  fetch(coordinator, 0);
+  fetch(coordinator, 1);
   coordinator.release(1);
 
   EXPECT_THAT(coordinator.release_leftovers(), ElementsAre(0U));
@@ -165,9 +172,9 @@ TEST(ParameterCoordinator, ATensorStaysWhileAnotherModuleRunsWithIt) {
   model.used_tensors.push_back({0});
   ParameterCoordinator coordinator(model, {0, 0, 0});
   coordinator.begin_forward();
-  coordinator.fetch(0);
+  fetch(coordinator, 0);
 
-  EXPECT_THAT(coordinator.fetch(1).gather, IsEmpty());
+  EXPECT_THAT(fetch(coordinator, 1).gather, IsEmpty());
   EXPECT_THAT(coordinator.release(1), IsEmpty());
   EXPECT_THAT(coordinator.release(0), ElementsAre(0U));
 }
@@ -187,14 +194,14 @@ Model checkpointed() {
 std::vector<Tensors> run_checkpointed(ParameterCoordinator& coordinator) {
   std::vector<Tensors> released;
   coordinator.begin_forward();
-  coordinator.fetch(0);
-  coordinator.fetch(1);
+  fetch(coordinator, 0);
+  fetch(coordinator, 1);
   released.push_back(coordinator.release(1));
   coordinator.release(0);
-  coordinator.fetch(0, Pass::backward);
-  coordinator.fetch(1);
+  fetch(coordinator, 0, Pass::backward);
+  fetch(coordinator, 1);
   released.push_back(coordinator.release(1));
-  coordinator.fetch(1, Pass::backward);
+  fetch(coordinator, 1, Pass::backward);
   released.push_back(coordinator.release(1, Pass::backward));
   released.push_back(coordinator.release(0, Pass::backward));
   return released;
@@ -204,7 +211,7 @@ std::vector<Tensors> run_checkpointed(ParameterCoordinator& coordinator) {
 // would keep what it has.
 std::vector<Tensors> run_checkpointed_and_once_more(ParameterCoordinator& coordinator) {
   std::vector<Tensors> released = run_checkpointed(coordinator);
-  coordinator.fetch(1);
+  fetch(coordinator, 1);
   released.push_back(coordinator.release(1));
   coordinator.release_all();
   coordinator.regathered(coordinator.persistent_tensors());
@@ -250,8 +257,8 @@ TEST(ParameterCoordinator, ReleasesBeforeDeepSpeed0_19_3KnowNoSecondForward) {
 TEST(ParameterCoordinator, FrozenTensorsStayWhileAModuleOfTheSecondForwardIsOpen) {
   ParameterCoordinator coordinator(checkpointed(), {0, kPlenty, 0});
   coordinator.begin_forward();
-  coordinator.fetch(0, Pass::backward);
-  coordinator.fetch(1);
+  fetch(coordinator, 0, Pass::backward);
+  fetch(coordinator, 1);
 
   EXPECT_THAT(coordinator.release(0, Pass::backward), ElementsAre(0U));
   EXPECT_THAT(coordinator.release(1), ElementsAre(1U, 2U, 3U));
@@ -262,7 +269,7 @@ TEST(ParameterCoordinator, RefusesAnotherOrderThanTheRecorded) {
   run_chain(coordinator, 2);
   coordinator.begin_forward();
 
-  EXPECT_THROW(coordinator.fetch(1), std::logic_error);
+  EXPECT_THROW(fetch(coordinator, 1), std::logic_error);
 }
 
 /// A random tree of modules, run depth first and in reverse, some of which are never released, and
@@ -345,7 +352,7 @@ TEST(ParameterCoordinator, DecidesAsTheRulesReadLiterally) {
       for (const auto& [is_fetch, module, pass] : events) {
         ++decisions;
         if (is_fetch) {
-          expect_equal(actual.fetch(module, pass), expected.fetch(module, pass), seed);
+          expect_equal(fetch(actual, module, pass), expected.fetch(module, pass), seed);
         } else {
           EXPECT_EQ(actual.release(module, pass), expected.release(module, pass))
               << "seed " << seed;

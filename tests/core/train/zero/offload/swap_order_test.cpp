@@ -86,8 +86,9 @@ class Swapping {
   }
   std::string update() {
     for (std::size_t group = 0; group < kGroups; ++group) {
-      swapper_.update(group, {.optimizer = &config_.optimizer}, 1,
-                      {parameters_.tensor(DType::fp32)});
+      swapper_.update(group, {.optimizer = &config_.optimizer}, 1, [&](const PlacedTensor& master) {
+        copy_weights(device_, master, {parameters_.tensor(DType::fp32)});
+      });
     }
     return device_.take_notes();
   }

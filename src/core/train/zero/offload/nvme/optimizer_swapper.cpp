@@ -164,14 +164,20 @@ void OptimizerSwapper::step(const Loaded& loaded, const NextUpdate& next) {
   update_on_host(device_, next, {loaded.gradients, elements(loaded, 0)}, state);
 }
 
+void OptimizerSwapper::begin_state(std::size_t group, const TakeMaster& take_master) {
+  Loaded loaded = swap_in(group);
+  take_master({elements(loaded, 0), Tier::locked});
+  swap_out(std::move(loaded));
+}
+
 void OptimizerSwapper::update(std::size_t group, const NextUpdate& next, double factor,
-                              const PlacedTensor& parameters) {
+                              const TakeMaster& take_master) {
   Loaded loaded = swap_in(group);
   if (loaded.gradients.numel > 0) {
     device_.run_on_host(MemoryPass::unscale, Scale{loaded.gradients, factor});
     step(loaded, next);
   }
-  copy_weights(device_, {elements(loaded, 0), Tier::locked}, parameters);
+  take_master({elements(loaded, 0), Tier::locked});
   swap_out(std::move(loaded));
 }
 
@@ -245,19 +251,51 @@ void OptimizerSwapper::write_first_state(Loaded& loaded) {
 }
 
 void OptimizerSwapper::begin_masters(
-    const std::function<PlacedTensor(std::size_t group)>& parameters) {
-  std::vector<std::size_t> swapped;
-  for (std::size_t group = 0; group < groups_.size(); ++group) {
-    if (has(group)) swapped.push_back(group);
-  }
+    const Groups& groups, const std::function<PlacedTensor(std::size_t group)>& parameters) {
   const Numbers all = buffers_.take_all();
-  write_through(all, swapped.size(), [&](std::size_t i, SwapBuffers::Number buffer) {
-    const SwappedSubGroup& group = of(swapped[i]);
+  write_through(all, groups.size(), [&](std::size_t i, SwapBuffers::Number buffer) {
+    const SwappedSubGroup& group = of(groups[i]);
     const Tensor place = buffers_.tensor(buffer, group.numel);
-    copy_weights(device_, parameters(swapped[i]), {place, Tier::locked});
+    copy_weights(device_, parameters(groups[i]), {place, Tier::locked});
     return BufferedTensor{group.numel, group.master};
   });
   buffers_.give_back(all);
+}
+
+void OptimizerSwapper::begin_masters_in_turns(
+    Groups groups, const std::function<std::vector<PlacedTensor>(const Groups& left)>& bring) {
+  const Numbers all = buffers_.take_all();
+  while (!groups.empty()) {
+    const std::vector<PlacedTensor> parameters = bring(groups);
+    for (std::size_t written = 0; written < parameters.size();) {
+      written += write_some(all, std::span(groups).subspan(written),
+                            std::span(parameters).subspan(written));
+    }
+    groups.erase(groups.begin(), groups.begin() + static_cast<std::ptrdiff_t>(parameters.size()));
+  }
+  buffers_.give_back(all);
+}
+
+std::size_t OptimizerSwapper::write_some(const Numbers& buffers,
+                                         std::span<const std::size_t> groups,
+                                         std::span<const PlacedTensor> parameters) {
+  std::vector<std::int64_t> numels;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    numels.push_back(rules_.padded(parameters[i].tensor.numel));
+  }
+  const auto places = pack_into_buffers(numels, buffers.size(), buffers_.numel());
+  std::vector<Tensor> filled;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    filled.push_back(buffers_.tensor(buffers[places[i].buffer], buffers_.numel())
+                         .slice(places[i].begin, numels[i]));
+    const std::int64_t numel = parameters[i].tensor.numel;
+    copy_weights(device_, parameters[i], {filled.back().slice(0, numel), Tier::locked});
+  }
+  for (std::size_t i = 0; i < filled.size(); ++i) {
+    writes_.write(filled[i], of(groups[i]).master, TransferPurpose::state);
+  }
+  writes_.wait();
+  return filled.size();
 }
 
 void OptimizerSwapper::write_through(

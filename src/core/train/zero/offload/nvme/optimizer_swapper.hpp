@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/device/device.hpp"
@@ -26,6 +27,9 @@ namespace dstune {
 /// pipeline_write the one before is still written.
 class OptimizerSwapper {
  public:
+  using Groups = std::vector<std::size_t>;  ///< of the layout's sub-groups
+  using TakeMaster = std::function<void(PlacedTensor master)>;
+
   /// Allocates buffers, and reserves all files.
   /// @param layout  must outlive this
   /// @param rank    of the ranks that share the model
@@ -34,21 +38,27 @@ class OptimizerSwapper {
   /// Whether a sub-group is swapped. The functions below take those that are.
   bool has(std::size_t group) const { return groups_[group].has_value(); }
 
-  /// Writes the first master weights.
+  /// Writes the first master weights of `groups`.
   /// @param parameters  gives the shards of a sub-group
-  void begin_masters(const std::function<PlacedTensor(std::size_t group)>& parameters);
+  void begin_masters(const Groups& groups,
+                     const std::function<PlacedTensor(std::size_t group)>& parameters);
+  /// The same with shards that come in their turn, some sub-groups at a time (fast_init).
+  /// @param bring  gives those of the first of `left`, of one sub-group or more
+  void begin_masters_in_turns(
+      Groups groups, const std::function<std::vector<PlacedTensor>(const Groups& left)>& bring);
   /// What DeepSpeed does with each where it makes gradients for the others: it reads and writes it.
   /// To be called for all in their order.
-  void begin_state(std::size_t group) { swap_out(swap_in(group)); }
+  /// @param take_master  gets it meanwhile
+  void begin_state(std::size_t group, const TakeMaster& take_master);
 
   /// Takes gradients of the last micro-step; the host waits for the copies of those that are
   /// written.
   void take(std::size_t group, const std::vector<GradientPiece>& gradients);
 
-  /// One update of a sub-group, whose new values `parameters` have afterwards. To be called for all
-  /// in their order.
+  /// One update of a sub-group, whose new values `take_master` gets. To be called for all in their
+  /// order.
   void update(std::size_t group, const NextUpdate& next, double factor,
-              const PlacedTensor& parameters);
+              const TakeMaster& take_master);
 
   /// Lets `use` read and write the master of a sub-group, in the host's memory of Tier::locked. No
   /// part of a step, nor between two of its updates.
@@ -98,6 +108,8 @@ class OptimizerSwapper {
   void write_through(const Numbers& buffers, std::size_t count,
                      const std::function<BufferedTensor(std::size_t, SwapBuffers::Number)>& fill);
   void add_first_state(Loaded& loaded);
+  std::size_t write_some(const Numbers& buffers, std::span<const std::size_t> groups,
+                         std::span<const PlacedTensor> parameters);
   void end_writing();
 
   Device& device_;

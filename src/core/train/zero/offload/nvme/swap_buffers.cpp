@@ -6,6 +6,19 @@
 
 namespace dstune {
 
+std::vector<PlaceInBuffer> pack_into_buffers(std::span<const std::int64_t> numels,
+                                             std::size_t buffers, std::int64_t size) {
+  std::vector<PlaceInBuffer> places;
+  PlaceInBuffer next;
+  for (const std::int64_t numel : numels) {
+    if (next.begin + numel > size) next = {next.buffer + 1, 0};
+    if (next.buffer >= buffers || numel > size) break;
+    places.push_back(next);
+    next.begin += numel;
+  }
+  return places;
+}
+
 SwapBuffers::SwapBuffers(Device& device, std::int64_t numel, int count) : numel_(numel) {
   for (int i = 0; i < count; ++i) {
     buffers_.push_back(

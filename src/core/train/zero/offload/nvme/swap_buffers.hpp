@@ -10,6 +10,17 @@
 
 namespace dstune {
 
+struct PlaceInBuffer {
+  std::size_t buffer = 0;  ///< from 0 on
+  std::int64_t begin = 0;  ///< the first element
+};
+
+/// Puts tensors into buffers of the same size, one after the other, and the first that does not fit
+/// any more into the next buffer: as many tensors as there is room for (DeepSpeed's
+/// SwapBufferPool). Numbers are of elements.
+std::vector<PlaceInBuffer> pack_into_buffers(std::span<const std::int64_t> numels,
+                                             std::size_t buffers, std::int64_t size);
+
 /// offload_optimizer.buffer_count buffers of the same size, which are locked and exactly as large
 /// as they are asked for: DeepSpeed's SwapBufferManager. Elements are fp32.
 class SwapBuffers {

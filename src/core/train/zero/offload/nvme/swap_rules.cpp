@@ -8,17 +8,16 @@
 namespace dstune {
 namespace {
 
-constexpr Bytes kElement = sizeof(float);
 constexpr Bytes kLeastSwapped = Bytes{1} << 20U;
 constexpr Bytes kUnit = 1024;
 constexpr int kMasterAndGradients = 2;
 
 }  // namespace
 
-SwapRules::SwapRules(const AioSettings& aio)
-    : least_(static_cast<std::int64_t>((std::max(kLeastSwapped, aio.block_size) + kElement - 1) /
-                                       kElement)),
-      unit_(static_cast<std::int64_t>(kUnit / kElement) * aio.intra_op_parallelism) {}
+SwapRules::SwapRules(const AioSettings& aio, Bytes element)
+    : least_(static_cast<std::int64_t>((std::max(kLeastSwapped, aio.block_size) + element - 1) /
+                                       element)),
+      unit_(static_cast<std::int64_t>(kUnit / element) * aio.intra_op_parallelism) {}
 
 std::int64_t swap_buffer_numel(const ShardLayout& layout, const SwapRules& rules) {
   std::int64_t largest = 0;
@@ -32,6 +31,15 @@ int swap_buffers_needed(const StepConfig& config, std::size_t swapped) {
   if (swapped == 0) return 1;
   return (kMasterAndGradients + state_tensors_on_host(config.optimizer)) *
          std::min(static_cast<int>(swapped), at_once);
+}
+
+std::optional<std::string> unsupported_fast_init(const StepConfig& config,
+                                                 const ShardLayout& layout) {
+  const SwapRules of_parameters(config.aio, size_of(config.dtype));
+  const std::int64_t needed = swap_buffer_numel(layout, SwapRules(config.aio));
+  if (of_parameters.padded(config.parameter_buffer_size) >= needed) return std::nullopt;
+  return concat("zero_optimization.offload_param.buffer_size ", config.parameter_buffer_size,
+                " where offload_optimizer.fast_init needs ", needed, " or DeepSpeed dies");
 }
 
 std::optional<std::string> unsupported_swap_buffers(const StepConfig& config,

@@ -12,10 +12,12 @@
 
 namespace dstune {
 
-/// Elements are fp32 (DeepSpeed's runtime/swap_tensor/optimizer_utils.py).
+/// DeepSpeed's runtime/swap_tensor/optimizer_utils.py and partitioned_param_swapper.py. Numbers are
+/// of elements.
 class SwapRules {
  public:
-  explicit SwapRules(const AioSettings& aio);
+  /// @param element  its size
+  explicit SwapRules(const AioSettings& aio, Bytes element = sizeof(float));
 
   /// Whether a tensor of so many elements is swapped: smaller ones stay where they are.
   bool is_swapped(std::int64_t numel) const { return numel >= least_; }
@@ -42,6 +44,11 @@ std::int64_t swap_buffer_numel(const ShardLayout& layout, const SwapRules& rules
 /// Where none is swapped it looks at one all the same.
 /// @param swapped  sub-groups that are swapped
 int swap_buffers_needed(const StepConfig& config, std::size_t swapped);
+
+/// Buffers for parameters that are too small for fast_init, of which DeepSpeed would die: why it
+/// does, or none.
+std::optional<std::string> unsupported_fast_init(const StepConfig& config,
+                                                 const ShardLayout& layout);
 
 /// Too few buffers, of which DeepSpeed would die: a text as in StepConfig::unsupported, or none.
 /// @param ranks  that share the model

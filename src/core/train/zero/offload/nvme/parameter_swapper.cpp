@@ -1,0 +1,191 @@
+#include "core/train/zero/offload/nvme/parameter_swapper.hpp"
+
+#include <numeric>
+
+#include "core/base/text.hpp"
+#include "core/device/operations/elementwise.hpp"
+#include "core/experiment/step_refused.hpp"
+#include "core/train/zero/offload/nvme/swap_buffers.hpp"
+
+namespace dstune {
+ParameterSwapper::ParameterSwapper(Device& device, const StepConfig& config,
+                                   const ShardLayout& layout)
+    : device_(device),
+      layout_(layout),
+      dtype_(config.dtype),
+      rules_(config.aio, size_of(config.dtype)),
+      threads_(static_cast<Bytes>(config.aio.intra_op_parallelism)),
+      buffer_numel_(config.parameter_buffer_size),
+      drive_(device, config.parameter_nvme_path),
+      pool_(make_buffer(device, MemoryCategory::parameters,
+                        config.parameter_buffer_count * rules_.padded(buffer_numel_), dtype_,
+                        Tier::locked)),
+      count_(config.parameter_buffer_count),
+      free_(static_cast<std::size_t>(count_)),
+      places_(layout.tensor_count()),
+      reads_(drive_, config.aio),
+      writes_(drive_, config.aio) {
+  std::iota(free_.begin(), free_.end(), Number{0});
+}
+
+Tensor ParameterSwapper::padded(std::size_t tensor) const {
+  const auto begin =
+      static_cast<std::int64_t>(places_[tensor].buffer) * rules_.padded(buffer_numel_);
+  return pool_.tensor(dtype_).slice(begin, rules_.padded(layout_.shard(tensor)));
+}
+
+PlacedTensor ParameterSwapper::shard(std::size_t tensor) const {
+  return {padded(tensor).slice(0, layout_.shard(tensor)), Tier::locked};
+}
+
+void ParameterSwapper::take_buffer(std::size_t tensor) {
+  places_[tensor].buffer = free_.back();
+  free_.pop_back();
+}
+
+void ParameterSwapper::give_back(std::size_t tensor) {
+  free_.push_back(places_[tensor].buffer);
+  places_[tensor].state = State::on_drive;
+}
+
+void ParameterSwapper::begin(std::size_t tensor,
+                             const std::function<void(PlacedTensor shard)>& fill) {
+  const std::int64_t numel = layout_.shard(tensor);
+  if (numel > buffer_numel_) {
+    throw StepRefused(concat("zero_optimization.offload_param.buffer_size ", buffer_numel_,
+                             " where a rank has ", numel,
+                             " elements of a tensor: DeepSpeed stops with an error"));
+  }
+  if (free_.empty()) refuse("are too few to begin with");
+  Place& place = places_[tensor];
+  place.file = drive_.take(MemoryCategory::parameters,
+                           static_cast<Bytes>(rules_.padded(numel)) * size_of(dtype_));
+  take_buffer(tensor);
+  device_.run_on_host(FillZero{padded(tensor)});
+  fill(shard(tensor));
+  write(tensor);
+  give_back(tensor);
+}
+
+void ParameterSwapper::write(std::size_t tensor) {
+  writes_.write(padded(tensor), places_[tensor].file, TransferPurpose::parameter);
+  writes_.wait();
+}
+
+// DeepSpeed reads what has no padding straight to where it is to be.
+void ParameterSwapper::move_to(std::size_t tensor, const PlacedTensor& place) {
+  const std::int64_t numel = layout_.shard(tensor);
+  if (rules_.padded(numel) == numel) {
+    reads_.read(places_[tensor].file, place.tensor, TransferPurpose::parameter);
+    reads_.wait();
+  } else {
+    bring({tensor});
+    device_.run_on_host(Copy{shard(tensor).tensor, place.tensor});
+    let_go({tensor});
+  }
+  places_[tensor].state = State::elsewhere;
+}
+
+void ParameterSwapper::make_write_back(const SubGroup& largest) {
+  std::int64_t numel = 0;
+  for (const std::size_t tensor : largest.tensors) numel += rules_.padded(layout_.numel(tensor));
+  write_back_ = make_buffer(device_, MemoryCategory::parameters, numel, dtype_, Tier::locked);
+  device_.run_on_host(FillZero{write_back_.tensor(dtype_)});
+}
+
+void ParameterSwapper::start_to_read(const Tensors& tensors) {
+  if (tensors.size() > free_.size()) {
+    refuse(concat("are too few for the tensors that are gathered at once or kept: ", tensors.size(),
+                  " more where ", free_.size(), " are free"));
+  }
+  for (const std::size_t tensor : tensors) {
+    if (!is_away(tensor)) refuse("let a tensor be read ahead twice");
+    take_buffer(tensor);
+    places_[tensor].state = State::on_its_way;
+    on_their_way_.push_back(tensor);
+    reads_.read(places_[tensor].file, padded(tensor), TransferPurpose::parameter);
+  }
+}
+
+void ParameterSwapper::refuse(std::string_view what) const {
+  throw StepRefused(concat("zero_optimization.offload_param.buffer_count: ", count_, " buffers ",
+                           what, "; DeepSpeed stops with an error"));
+}
+
+void ParameterSwapper::await_reads() {
+  if (on_their_way_.empty()) return;
+  reads_.wait();
+  for (const std::size_t tensor : on_their_way_) places_[tensor].state = State::in_buffer;
+  on_their_way_.clear();
+}
+
+// What is read ahead is awaited with what is not.
+void ParameterSwapper::bring(const Tensors& tensors) {
+  Tensors away;
+  bool is_any_on_its_way = false;
+  for (const std::size_t tensor : tensors) {
+    if (is_away(tensor)) away.push_back(tensor);
+    is_any_on_its_way |= places_[tensor].state == State::on_its_way;
+  }
+  start_to_read(away);
+  if (is_any_on_its_way || !away.empty()) await_reads();
+}
+
+void ParameterSwapper::let_go(const Tensors& tensors) {
+  for (const std::size_t tensor : tensors) {
+    if (is_in_buffer(tensor)) give_back(tensor);
+  }
+}
+
+void ParameterSwapper::write_back(const std::vector<NewValues>& shards) {
+  std::int64_t begin = 0;
+  for (const auto& [tensor, values] : shards) {
+    const std::int64_t numel = rules_.padded(values.tensor.numel);
+    const Tensor place = write_back_.tensor(dtype_).slice(begin, numel);
+    copy_weights(device_, values, {place.slice(0, values.tensor.numel), Tier::locked});
+    begin += numel;
+  }
+  begin = 0;
+  for (const auto& [tensor, values] : shards) {
+    const std::int64_t numel = rules_.padded(values.tensor.numel);
+    writes_.write(write_back_.tensor(dtype_).slice(begin, numel), places_[tensor].file,
+                  TransferPurpose::parameter);
+    begin += numel;
+  }
+  writes_.wait();
+}
+
+void ParameterSwapper::with_shard(std::size_t tensor,
+                                  const std::function<void(PlacedTensor)>& use) {
+  const bool is_new = !is_in_buffer(tensor);
+  bring({tensor});
+  use(shard(tensor));
+  write(tensor);
+  if (is_new) let_go({tensor});
+}
+
+std::vector<Tensor> ParameterSwapper::room_for(const std::vector<std::int64_t>& numels) const {
+  const std::int64_t size = rules_.padded(buffer_numel_);
+  const auto places = pack_into_buffers(numels, free_.size(), size);
+  std::vector<Tensor> tensors;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const auto begin = static_cast<std::int64_t>(free_[places[i].buffer]) * size;
+    tensors.push_back(pool_.tensor(dtype_).slice(begin + places[i].begin, numels[i]));
+  }
+  return tensors;
+}
+
+void ParameterSwapper::read_to(const std::vector<std::pair<std::size_t, Tensor>>& places) {
+  if (places.empty()) return;
+  for (const auto& [tensor, place] : places) {
+    if (place.size() % threads_ != 0) {
+      throw StepRefused(concat("zero_optimization.offload_optimizer.fast_init: a shard of ",
+                               place.size(), " bytes is not divisible by ", threads_,
+                               " threads; DeepSpeed stops with an error"));
+    }
+    reads_.read(places_[tensor].file, place, TransferPurpose::parameter);
+  }
+  reads_.wait();
+}
+
+}  // namespace dstune
