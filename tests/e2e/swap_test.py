@@ -1,6 +1,7 @@
 """The optimizer on a drive: trained on CPU ranks, explained, limited, and nothing left behind, even by kill -9."""
 
 import ctypes
+import json
 import mmap
 import os
 import pathlib
@@ -75,6 +76,32 @@ class Swapping(ProgramTest):
         self.assertEqual(explained.returncode, 0, explained.stderr)
         for words in ("files on the drive", "host, locked", "nvme_read", "nvme_write", "drive"):
             self.assertIn(words, explained.stdout)
+        self.assert_nothing_is_left()
+
+    def test_parameters_are_swapped_too(self):
+        path = self.swapped(devices=["cpu"])
+        config = json.loads(path.read_text(encoding="utf-8"))
+        config["dstune"]["model"].update(n_embd=768, n_head=12)  # matrices of 1.1 MiB in 16 bits for each rank
+        config["bf16"] = {"enabled": True}
+        config["zero_optimization"].update(
+            stage3_max_reuse_distance=0, stage3_prefetch_bucket_size=[0, 50000000],
+            offload_param={"device": ["cpu", "nvme"], "nvme_path": str(self.drive), "buffer_count": 20,
+                           "buffer_size": 1200000, "max_in_cpu": 0})
+        path.write_text(json.dumps(config), encoding="utf-8")
+
+        self.tune_well(3, path, "--memory-limit", "1GiB")
+
+        results = outcomes(self.results)
+        measured = {name: outcome for name, outcome in results.items() if outcome["status"] == "measured"}
+        self.assertEqual(len({outcome["first_loss"] for outcome in measured.values()}), 1)
+        swapped = next(outcome for outcome in measured.values() if "drive" in outcome["peak_host_memory_bytes"])
+        transfers = {(line["purpose"], line["transfer"]): line for line in swapped["ledger"]["transfers"]}
+        read, written = (transfers[("parameter", way)] for way in ("nvme_read", "nvme_write"))
+        self.assertEqual(read["bytes"], 2 * written["bytes"])  # forward and backward
+        self.assertEqual(swapped["peak_host_memory_bytes"]["drive"], written["bytes"])
+        plan = self.run_command([PROGRAM, "--plan", "--world-size", "2", str(path)])
+        self.assertIn("1 invalid: zero_optimization.offload_param.buffer_count 20", plan.stdout)
+        self.assertIn("reads a tensor ahead twice", plan.stdout)
         self.assert_nothing_is_left()
 
     def test_what_wears_the_drive_is_said(self):

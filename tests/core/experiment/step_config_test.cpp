@@ -132,7 +132,6 @@ const Knob kOfAnyStage[] = {
 
 // Keys of zero_optimization, without the stage; the names are theirs.
 const Knob kOfZero[] = {
-    {R"({"offload_param": {"device": "nvme"}})", "offload_param.device: nvme", 3},
     {R"({"cpu_offload": true})", "cpu_offload", 0},
     {R"({"cpu_offload_param": true})", "cpu_offload_param", 3},
     {R"({"zenflow": {}})", "zenflow"},

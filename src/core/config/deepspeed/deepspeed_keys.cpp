@@ -71,7 +71,7 @@ constexpr auto kBf16Rules = with_knobs("/bf16", table::kBf16);
 constexpr Section kBf16 = checked(kBf16Rules);
 
 constexpr auto kOffloadParamRules =
-    overlaid(table::kZeroOptimizationOffloadParam, {integer("buffer_size", 0, kMostElements)});
+    with_knobs("/zero_optimization/offload_param", table::kZeroOptimizationOffloadParam);
 constexpr Section kOffloadParam = checked(kOffloadParamRules);
 constexpr auto kOffloadOptimizerRules =
     with_knobs("/zero_optimization/offload_optimizer", table::kZeroOptimizationOffloadOptimizer);

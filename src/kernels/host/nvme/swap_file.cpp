@@ -75,7 +75,8 @@ std::string nearest_directory(const std::string& directory) {
   return path.string();
 }
 
-/// A read into memory where a drive cannot write: DeepSpeed's gradients begin there at any element.
+/// A transfer of memory that a drive cannot take: DeepSpeed's gradients begin there at any element,
+/// and what it reads of parameters ends there too.
 struct Detour {
   AlignedBuffer buffer;
   Tensor tensor;
@@ -93,16 +94,17 @@ class SwapQueue final : public DriveQueue {
 
   void start(const DriveTransfer& transfer) override {
     const Bytes size = transfer.tensor.size();
-    if (size % block_ != 0) {
+    const bool is_read = transfer.direction == Transfer::nvme_read;
+    const Bytes moved = (size + block_ - 1) / block_ * block_;
+    if (moved != size && !is_read) {
       throw DriveError(concat("a tensor of ", size, " bytes on a drive with logical blocks of ",
                               block_,
                               ": DeepSpeed cuts tensors at multiples of 1 KiB for each "
                               "thread, and does not see that such a drive refuses them"));
     }
-    const bool is_read = transfer.direction == Transfer::nvme_read;
     auto* memory = static_cast<std::byte*>(transfer.tensor.data);
-    if (reinterpret_cast<std::uintptr_t>(memory) % memory_alignment_ != 0) {
-      detours_.push_back({or_fail(AlignedBuffer::make(size, AlignedBuffer::Lock::never)),
+    if (moved != size || reinterpret_cast<std::uintptr_t>(memory) % memory_alignment_ != 0) {
+      detours_.push_back({or_fail(AlignedBuffer::make(moved, AlignedBuffer::Lock::never)),
                           is_read ? transfer.tensor : Tensor{}});
       if (!is_read) std::memcpy(detours_.back().buffer.data(), memory, size);
       memory = detours_.back().buffer.data();
@@ -111,7 +113,7 @@ class SwapQueue final : public DriveQueue {
                     .file = file_.descriptor(),
                     .path = file_.directory(),
                     .buffer = memory,
-                    .size = size,
+                    .size = moved,
                     .offset = transfer.offset});
   }
 

@@ -95,6 +95,25 @@ TEST_F(SwapFileTest, ReachesMemoryWhereADriveCannot) {
   EXPECT_TRUE(std::equal(out.begin() + 4, out.begin() + 4 + kSize, in.begin() + 36));
 }
 
+// As DeepSpeed reads parameters with fast_init.
+TEST_F(SwapFileTest, ReadsAPartOfABlock) {
+  constexpr Bytes kPart = kSize - 1000;
+  const auto queue = file_->make_queue({});
+  const Memory out(kSize);
+  const Memory in(kSize);
+  out.number(3);
+  in.number(4);
+  const std::byte behind = *(in.begin() + kPart);
+
+  queue->start({Transfer::nvme_write, out.at(0, kSize), 0});
+  queue->wait();
+  queue->start({Transfer::nvme_read, in.at(0, kPart), 0});
+  queue->wait();
+
+  EXPECT_TRUE(std::equal(out.begin(), out.begin() + kPart, in.begin()));
+  EXPECT_EQ(*(in.begin() + kPart), behind);
+}
+
 TEST_F(SwapFileTest, ASizeThatNoDriveTakesIsAFault) {
   const auto queue = file_->make_queue({});
   const Memory memory(4096);

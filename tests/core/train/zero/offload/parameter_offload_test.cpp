@@ -330,7 +330,10 @@ TEST(ConfigurationsOfOffloadedParameters, ThatTheStepDoesNotHaveAreSkippedByName
                                          "max_in_cpu": 1}})"),
             "runs");
   EXPECT_EQ(skip_reason_of_stage_3(R"({"offload_param": {"device": "nvme", "nvme_path": "/tmp"}})"),
-            named + ".device: nvme");
+            "runs");
+  EXPECT_EQ(skip_reason_of_stage_3(R"({"offload_param": {"device": "nvme", "nvme_path": "/tmp"}})",
+                                   R"({"aio": {"use_gds": true}})"),
+            "not modelled: aio.use_gds");
   EXPECT_EQ(skip_reason_of_stage_3(
                 R"({"offload_param": {"device": "cpu"}, "zero_quantized_weights": true})"),
             named + " with zero_quantized_weights");

@@ -12,11 +12,10 @@
 #include "core/experiment/step_config.hpp"
 #include "core/train/run_experiment.hpp"
 #include "core/train/zero/offload/nvme/swap_rules.hpp"
-#include "kernels/host/nvme/aligned_buffer.hpp"
-#include "kernels/host/nvme/scratch_file.hpp"
 #include "tests/support/knob_grid.hpp"
 #include "tests/support/ledger_sums.hpp"
 #include "tests/support/skip_reason.hpp"
+#include "tests/support/swapping.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/tiny_experiment.hpp"
 #include "tests/support/training_run.hpp"
@@ -49,27 +48,10 @@ json::object ds_config_of(const Split& split, const std::string& offload, const 
   return config;
 }
 
-/// Why no file can be swapped to here; "" if one can.
-std::string why_not_here(const std::string& directory) {
-  const auto file = host::ScratchFile::make(directory);
-  if (const auto* const error = std::get_if<host::FileError>(&file)) return to_text(*error);
-  constexpr Bytes kBuffersOfTest = Bytes{256} << 20U;
-  const auto memory =
-      host::AlignedBuffer::make(kBuffersOfTest, host::AlignedBuffer::Lock::required);
-  if (const auto* const error = std::get_if<host::FileError>(&memory)) return to_text(*error);
-  return "";
-}
-
 TrainingRun train(const Split& split, const std::string& offload, const char* precision) {
   constexpr int kSteps = 3;
   return run_training(make_step_config(ds_config_of(split, offload, precision)), split.ranks,
                       kSteps, settings_of_swapping());
-}
-
-void expect_same(const TrainingRun& actual, const TrainingRun& expected) {
-  EXPECT_EQ(actual.parameters, expected.parameters);
-  EXPECT_EQ(actual.norms, expected.norms);
-  EXPECT_EQ(actual.losses, expected.losses);
 }
 
 class TrainingWithSwappedOptimizer : public testing::TestWithParam<Split> {};
@@ -82,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(Splits, TrainingWithSwappedOptimizer,
 // Nothing is computed in another way: the numbers are the same to the bit.
 TEST_P(TrainingWithSwappedOptimizer, IsThatWithItInTheHostsMemory) {
   const TemporaryDirectory directory(std::filesystem::current_path());
-  if (const std::string reason = why_not_here(directory.path()); !reason.empty()) {
+  if (const std::string reason = test::why_no_swapping_here(directory.path()); !reason.empty()) {
     GTEST_SKIP() << reason;
   }
   std::vector<const char*> precisions = {"bf16"};
@@ -96,7 +78,7 @@ TEST_P(TrainingWithSwappedOptimizer, IsThatWithItInTheHostsMemory) {
       SCOPED_TRACE(concat(precision == nullptr ? "fp32" : precision, pipeline));
       const std::string nvme =
           concat(R"({"device": "nvme", "nvme_path": ")", directory.path(), '"', pipeline, "}");
-      expect_same(train(GetParam(), nvme, precision), without);
+      test::expect_same(train(GetParam(), nvme, precision), without);
     }
   }
   EXPECT_TRUE(std::filesystem::is_empty(directory.path()));

@@ -56,7 +56,7 @@ void ParameterSwapper::begin(std::size_t tensor,
                              " where a rank has ", numel,
                              " elements of a tensor: DeepSpeed stops with an error"));
   }
-  if (free_.empty()) refuse("are too few to begin with");
+  if (free_.empty()) refuse("too few to begin with");
   Place& place = places_[tensor];
   place.file = drive_.take(MemoryCategory::parameters,
                            static_cast<Bytes>(rules_.padded(numel)) * size_of(dtype_));
@@ -95,11 +95,16 @@ void ParameterSwapper::make_write_back(const SubGroup& largest) {
 
 void ParameterSwapper::start_to_read(const Tensors& tensors) {
   if (tensors.size() > free_.size()) {
-    refuse(concat("are too few for the tensors that are gathered at once or kept: ", tensors.size(),
-                  " more where ", free_.size(), " are free"));
+    refuse(concat("too few for the tensors that are gathered together or kept (", tensors.size(),
+                  " more where ", free_.size(),
+                  " are free; a smaller stage3_max_reuse_distance keeps fewer)"));
   }
   for (const std::size_t tensor : tensors) {
-    if (!is_away(tensor)) refuse("let a tensor be read ahead twice");
+    if (!is_away(tensor)) {
+      refuse(
+          "so many that it reads a tensor ahead twice (not with a stage3_prefetch_bucket_size "
+          "of 0)");
+    }
     take_buffer(tensor);
     places_[tensor].state = State::on_its_way;
     on_their_way_.push_back(tensor);
@@ -108,8 +113,8 @@ void ParameterSwapper::start_to_read(const Tensors& tensors) {
 }
 
 void ParameterSwapper::refuse(std::string_view what) const {
-  throw StepRefused(concat("zero_optimization.offload_param.buffer_count: ", count_, " buffers ",
-                           what, "; DeepSpeed stops with an error"));
+  throw StepRefused(concat("zero_optimization.offload_param.buffer_count ", count_,
+                           ": DeepSpeed stops with an error, as these are ", what));
 }
 
 void ParameterSwapper::await_reads() {

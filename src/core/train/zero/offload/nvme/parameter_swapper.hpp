@@ -85,6 +85,7 @@ class ParameterSwapper final : public ShardsOnDrive {
   Tensor padded(std::size_t tensor) const;
   void take_buffer(std::size_t tensor);
   void give_back(std::size_t tensor);
+  /// @param what  that buffers are
   [[noreturn]] void refuse(std::string_view what) const;
   void start_to_read(const Tensors& tensors);
   void await_reads();
