@@ -104,6 +104,12 @@ PLACEMENTS = {
                                     "sub_group_size": ("whole", ), "prefetch": ("default", ),
                                     "persistence": (80, 400), "contiguous_gradients": (True, ),
                                     "pin_parameters": (True, False), "sequential": (False, True)}),
+    # Part of the sub-groups has its optimizer on the device, and all of them their parameters on the host.
+    "stage3_parameters_ratio": dict(stage=3, seed=SEED + 8,
+                                    axes={**COMMON, **STAGE_3, **REUSE, "accumulation": (1, 2),
+                                          "sub_group_size": ("small", "medium"), "prefetch": ("none", "default"),
+                                          "contiguous_gradients": (True, ), "ratio": (0.5, 0.3),
+                                          "pin_parameters": (True, False)}),
 }
 # Other optimizers keep other states, in the same places.
 OTHER_OPTIMIZERS = [("stage1", "Lion"), ("stage2", "Adagrad"), ("stage2", "Lion"), ("stage3", "Adagrad"),

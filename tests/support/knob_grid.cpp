@@ -92,6 +92,8 @@ std::vector<const char*> knobs_of(const Split& split) {
     knobs.emplace_back(R"({"offload_param": {"device": "cpu", "pin_memory": false},
                            "offload_optimizer": {"device": "cpu"},
                            "stage3_param_persistence_threshold": 12})");
+    knobs.emplace_back(R"({"offload_param": {"device": "cpu"}, "sub_group_size": 200,
+                           "offload_optimizer": {"device": "cpu", "ratio": 0.5}})");
     knobs.emplace_back(R"({"offload_param": {"device": "cpu"}, "stage3_allgather_sequential": true,
                            "stage3_max_live_parameters": 1500, "stage3_max_reuse_distance": 500})");
     knobs.emplace_back(R"({"offload_param": {"device": "cpu"},

@@ -147,8 +147,9 @@ void find_unsupported_parameter_offload(const json::object& zero, StepConfig& co
   const auto add = [&](bool asked_for, std::string_view what) {
     if (asked_for) config.unsupported.push_back(concat("zero_optimization.offload_param", what));
   };
-  add(config.offloads_optimizer() && ratio_of(section(zero, "offload_optimizer")) < 1,
-      " with offload_optimizer.ratio below 1");
+  add(config.swaps_parameters() && config.offloads_optimizer() &&
+          ratio_of(section(zero, "offload_optimizer")) < 1,
+      ".device nvme with offload_optimizer.ratio below 1");
   add(config.quantized_weights, " with zero_quantized_weights");
   add(config.mics_shard_size > 0, " with mics_shard_size");
   add(config.hpz_partition_size > 1, " with zero_hpz_partition_size");

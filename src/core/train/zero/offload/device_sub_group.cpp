@@ -18,11 +18,13 @@ OptimizerConfig as_torch_has_it(const OptimizerConfig& optimizer) {
 
 }  // namespace
 
-DeviceSubGroup::DeviceSubGroup(Device& device, const StepConfig& config, Tensor parameters)
+DeviceSubGroup::DeviceSubGroup(Device& device, const StepConfig& config,
+                               const PlacedTensor& parameters)
     : device_(device),
       optimizer_(as_torch_has_it(config.optimizer)),
-      master_(make_buffer(device, MemoryCategory::optimizer, parameters.numel, DType::fp32)) {
-  device.run(Cast{parameters, master()});
+      master_(
+          make_buffer(device, MemoryCategory::optimizer, parameters.tensor.numel, DType::fp32)) {
+  copy_weights(device, parameters, {master()});
 }
 
 void DeviceSubGroup::begin_gradients(Tensor zeros, Tier tier) {
@@ -32,7 +34,7 @@ void DeviceSubGroup::begin_gradients(Tensor zeros, Tier tier) {
       {zeros, gradients(), Transfer::host_to_device, TransferPurpose::gradient, tier, true});
 }
 
-void DeviceSubGroup::update(const NextUpdate& next, double factor, Tensor parameters) {
+void DeviceSubGroup::update(const NextUpdate& next, double factor, const PlacedTensor& parameters) {
   device_.run(MemoryPass::unscale, Scale{gradients(), factor});
   if (!step_) {
     step_ = make_buffer(device_, MemoryCategory::optimizer, 1, DType::fp32, Tier::pageable);
@@ -40,7 +42,7 @@ void DeviceSubGroup::update(const NextUpdate& next, double factor, Tensor parame
   const NextUpdate own{&optimizer_, next.weight_decay, next.step, next.gradient_scale};
   state_.update(device_, own, gradients(), master());
   run_other_passes(next);
-  device_.run(MemoryPass::master_cast, Cast{master(), parameters});
+  copy_weights(device_, {master()}, parameters);
 }
 
 // torch's "foreach" form reads and writes memory in each of its steps. The update above has the

@@ -5,6 +5,7 @@
 
 #include "core/device/device.hpp"
 #include "core/experiment/step_config.hpp"
+#include "core/train/zero/layout/placed_tensor.hpp"
 #include "core/train/zero/optimizer_state.hpp"
 
 namespace dstune {
@@ -15,8 +16,9 @@ namespace dstune {
 /// with bias correction; it keeps the number of the step on the host.
 class DeviceSubGroup {
  public:
-  /// @param parameters  its shards on the device, in the model dtype: the first values
-  DeviceSubGroup(Device& device, const StepConfig& config, Tensor parameters);
+  /// @param parameters  its shards, on the device or on the host, in the model dtype: the first
+  ///        values
+  DeviceSubGroup(Device& device, const StepConfig& config, const PlacedTensor& parameters);
 
   /// Copies the zeros that DeepSpeed makes on the host to where the gradients will be.
   /// @param zeros  fp32, in memory of `tier`
@@ -24,9 +26,10 @@ class DeviceSubGroup {
 
   Tensor master() const { return master_.tensor(DType::fp32); }
   Tensor gradients() const { return gradients_.tensor(DType::fp32); }
-  /// One update, whose new values are in `parameters` afterwards.
+  /// One update, whose new values are in `parameters` afterwards. Where those are on the host they
+  /// come down in fp32, and the host converts them.
   /// @param factor  the gradients are multiplied by it first
-  void update(const NextUpdate& next, double factor, Tensor parameters);
+  void update(const NextUpdate& next, double factor, const PlacedTensor& parameters);
 
  private:
   void run_other_passes(const NextUpdate& next) const;

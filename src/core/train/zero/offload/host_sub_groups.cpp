@@ -50,7 +50,7 @@ void HostSubGroups::begin_masters(const StepConfig& config) {
       groups_[i].master = gather_master(group);
       scratch = {};
     } else if (i < on_device) {
-      groups_[i].on_device = std::make_unique<DeviceSubGroup>(device_, config, parameters->tensor);
+      groups_[i].on_device = std::make_unique<DeviceSubGroup>(device_, config, *parameters);
     } else {
       groups_[i].master = begin_master(*parameters, converted);
     }
@@ -167,7 +167,7 @@ void HostSubGroups::update(std::size_t index, const NextUpdate& next, double fac
                             [&](const PlacedTensor& master) { shards_.write(members, master); });
   }
   if (group.on_device) {
-    return group.on_device->update(next, factor, shards_.of(members).value().tensor);
+    return group.on_device->update(next, factor, shards_.of(members).value());
   }
   const Tensor gradients = group.gradients.tensor(DType::fp32);
   const Tensor master = group.master.tensor(DType::fp32);

@@ -1,6 +1,7 @@
 // Stage 3 with parameters in the host's memory, with and without the optimizer there: bytes, copies
 // and waits against docs/offload.md, and steps that train as those without do.
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <variant>
@@ -256,6 +257,34 @@ TEST(CopiesOfParameters, TakeTheUpdateDownInFp32WhereTheDeviceMakesIt) {
   }
 }
 
+// Half of the sub-groups come down, and the host converts all of them.
+TEST(CopiesOfParameters, TakeTheUpdateDownOfSubGroupsThatARatioLeavesOnTheDevice) {
+  for (const DType dtype : kPrecisions) {
+    SCOPED_TRACE(name_of(dtype));
+    const Case asked{.dtype = dtype,
+                     .offload = R"({"offload_param": {"device": "cpu"},
+                                    "offload_optimizer": {"device": "cpu", "ratio": 0.5}})",
+                     .sub_group_size = 100};
+    const ShardLayout layout = layout_of(asked);
+    const std::size_t on_device = layout.sub_groups().size() / 2;
+    ASSERT_GT(on_device, 1U);
+    const auto p = static_cast<Bytes>(layout.numel());
+    const auto d = static_cast<Bytes>(layout.sub_groups()[on_device].offset);
+    const Bytes h = p - d;
+    const Measured found = measured(asked);
+    using enum TransferPurpose;
+
+    EXPECT_EQ(copies(found.ledger, update, Transfer::device_to_host), Copies(on_device, 4 * d));
+    EXPECT_EQ(copies(found.ledger, update, Transfer::host_to_device), Copies());
+    EXPECT_EQ(found.peak_memory.categories.at(MemoryCategory::optimizer), 12 * d);
+    Bytes passed = 0;
+    for (const HostPassLine& line : found.ledger.host_passes()) passed += line.read + line.written;
+    const Bytes e = size_of(dtype);
+    EXPECT_EQ(passed, (36 + 4 + e) * h + (dtype == DType::fp32 ? 0 : (4 + e) * d) +
+                          (dtype == DType::fp16 ? 12 * p : 0));
+  }
+}
+
 TEST(CopiesOfParameters, HaveNoUpdateWhereTheHostMakesIt) {
   const Case asked{.offload = kBoth};
   const Ledger ledger = measured(asked).ledger;
@@ -283,10 +312,10 @@ INSTANTIATE_TEST_SUITE_P(Splits, TrainingWithParametersOnTheHost,
 TEST_P(TrainingWithParametersOnTheHost, IsThatWithThemOnTheDevice) {
   constexpr int kSteps = 3;
   for (const char* precision : {"bf16", "fp16", static_cast<const char*>(nullptr)}) {
-    for (const char* optimizer : {"none", "cpu"}) {
+    for (const char* optimizer : {R"("none")", R"("cpu")", R"("cpu", "ratio": 0.5)"}) {
       const Split& split = GetParam();
       SCOPED_TRACE(concat(precision == nullptr ? "fp32" : precision, ", optimizer ", optimizer));
-      const std::string others = concat(R"({"offload_optimizer": {"device": ")", optimizer, R"("},
+      const std::string others = concat(R"({"offload_optimizer": {"device": )", optimizer, R"(},
                      "stage3_param_persistence_threshold": 12, "sub_group_size": 200)");
       const auto without =
           run_training(in_precision(split, precision, concat(others, "}")), split.ranks, kSteps);
@@ -345,7 +374,7 @@ TEST(ConfigurationsOfOffloadedParameters, ThatTheStepDoesNotHaveAreSkippedByName
   EXPECT_EQ(skip_reason_of_stage_3(R"({"offload_param": {"device": "cpu"},
                        "offload_optimizer": {"device": "cpu", "ratio": 0.5}})",
                                    R"({"optimizer": {"type": "AdamW"}})"),
-            named + " with offload_optimizer.ratio below 1");
+            "runs");
   EXPECT_EQ(skip_reason_of_stage_3(R"({"cpu_offload_param": true})"),
             "not modelled: zero_optimization.cpu_offload_param");
   EXPECT_EQ(skip_reason_of_stage_3(cpu, R"({"dstune": {"deepspeed_version": "0.18.9"}})"),

@@ -106,6 +106,8 @@ std::size_t expect_dry_steps_of(std::string_view placement) {
     test::expect_same_step(rank.step(), row.at("phases").as_object(), rank.config().dtype,
                            offloads_optimizer(row));
     expect_same_memory_at_last(row, rank.device());
+    EXPECT_EQ(rank.device().memory().use().total(),
+              test::sum_without_numbers(row.at("steady").at("device").as_object()));
   }
   return rows.size();
 }
@@ -247,6 +249,10 @@ TEST(ShardedOffloadOfDeepSpeed, IsTheDryStepWithSubGroupsOnTheDevice) {
 
 TEST(ShardedOffloadOfDeepSpeed, IsTheDryStepWithParametersOnTheHost) {
   EXPECT_EQ(expect_dry_steps_of("stage3_parameters"), 19U);
+}
+
+TEST(ShardedOffloadOfDeepSpeed, IsTheDryStepWithParametersOnTheHostAndSubGroupsOnTheDevice) {
+  EXPECT_EQ(expect_dry_steps_of("stage3_parameters_ratio"), 13U);
 }
 
 TEST(ShardedOffloadOfDeepSpeed, IsTheDryStepWithParametersAloneOnTheHost) {
