@@ -152,10 +152,7 @@ Outcome merge_reports(const std::vector<RankReport>& reports, const Experiment& 
     const Measured& own = report.own;
     if (own.peak_memory.counted() > merged.peak_memory.counted())
       merged.peak_memory = own.peak_memory;
-    const Bytes on_drive = std::max(own.peak_host_memory.drive, merged.peak_host_memory.drive);
-    if (own.peak_host_memory.held > merged.peak_host_memory.held)
-      merged.peak_host_memory = own.peak_host_memory;
-    merged.peak_host_memory.drive = on_drive;
+    merged.peak_host_memory.merge(own.peak_host_memory);
     merged.first_loss += own.first_loss / static_cast<double>(reports.size());
     merged.last_loss += own.last_loss / static_cast<double>(reports.size());
     merged.setup_time = std::max(merged.setup_time, own.setup_time);

@@ -21,6 +21,12 @@ void PinnedModel::take(Bytes size) {
 // Its size was taken before, so that it has its place and nothing need be allocated.
 void PinnedModel::give_back(Bytes size) noexcept { ++cached_.find(block_size(size))->second; }
 
+void PeakHostMemory::merge(const PeakHostMemory& other) noexcept {
+  const Bytes most_on_drive = std::max(drive, other.drive);
+  if (other.held > held) *this = other;
+  drive = most_on_drive;
+}
+
 void HostMemory::take(Tier tier, MemoryCategory category, Bytes size) {
   if (tier == Tier::nvme) {
     drive_ += size;

@@ -55,6 +55,9 @@ struct PeakHostMemory {
   Bytes held = 0;
   Bytes drive = 0;  ///< the most that the files on a drive have had
 
+  /// For two ranks: the memory of the one that holds more, this one if both hold the same, and the
+  /// larger of what both have on a drive.
+  void merge(const PeakHostMemory& other) noexcept;
   bool operator==(const PeakHostMemory&) const = default;
 };
 

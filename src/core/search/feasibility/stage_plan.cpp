@@ -165,10 +165,7 @@ PeakHostMemory host_memory_of(const TuningConfig& config, int group_size,
     if (rank == 0) continue;
     const auto outcome = run_dry(config, group_size, predictor, point, rank);
     const auto* const own = std::get_if<Measured>(&outcome);
-    if (own == nullptr) continue;
-    const Bytes on_drive = std::max(own->peak_host_memory.drive, most.drive);
-    if (own->peak_host_memory.held > most.held) most = own->peak_host_memory;
-    most.drive = on_drive;
+    if (own != nullptr) most.merge(own->peak_host_memory);
   }
   return most;
 }

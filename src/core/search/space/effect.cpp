@@ -186,9 +186,7 @@ Effect find_effect(Experiment experiment, const std::vector<int>& ranks, const D
       continue;
     }
     if (peak.counted() > effect.dry.peak_memory.counted()) effect.dry.peak_memory = peak;
-    const Bytes on_drive = std::max(on_host.drive, effect.dry.peak_host_memory.drive);
-    if (on_host.held > effect.dry.peak_host_memory.held) effect.dry.peak_host_memory = on_host;
-    effect.dry.peak_host_memory.drive = on_drive;
+    effect.dry.peak_host_memory.merge(on_host);
   }
   effect.number = hash.number();
   return effect;

@@ -1,5 +1,7 @@
 #include "core/device/memory/host_memory.hpp"
 
+#include <utility>
+
 #include <gtest/gtest.h>
 
 namespace dstune::host_memory_test {
@@ -70,6 +72,18 @@ TEST(HostMemory, RefusesAByteTooManyAndNothingChanges) {
 
   memory.take(Tier::pinned, kCategory, 128);
   EXPECT_EQ(memory.held(), 178U);
+}
+
+TEST(PeakHostMemory, OfTwoRanksIsThatOfTheFullerHostAndTheMostOnADrive) {
+  const PeakHostMemory fuller{.at_peak = {60, 100}, .held = 164, .drive = 5};
+  const PeakHostMemory other{.at_peak = {1, 150}, .held = 151, .drive = 7};
+  const PeakHostMemory expected{.at_peak = {60, 100}, .held = 164, .drive = 7};
+
+  for (const auto& [first, second] : {std::pair{fuller, other}, {other, fuller}}) {
+    PeakHostMemory most = first;
+    most.merge(second);
+    EXPECT_EQ(most, expected);
+  }
 }
 
 TEST(HostMemory, BeginsAnewWithoutCacheAndPeak) {
