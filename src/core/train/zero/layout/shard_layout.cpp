@@ -33,6 +33,12 @@ ShardLayout::ShardLayout(const std::vector<ParameterGroup>& groups,
   }
 }
 
+std::int64_t ShardLayout::largest_sub_group() const noexcept {
+  std::int64_t largest = 0;
+  for (const SubGroup& group : sub_groups_) largest = std::max(largest, group.numel);
+  return largest;
+}
+
 std::int64_t ShardLayout::filled(std::size_t tensor, int rank) const {
   return std::clamp<std::int64_t>(numels_[tensor] - rank * shards_[tensor], 0, shards_[tensor]);
 }

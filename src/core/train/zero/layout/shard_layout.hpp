@@ -29,6 +29,8 @@ class ShardLayout {
               int group_size, std::int64_t sub_group_size);
 
   const std::vector<SubGroup>& sub_groups() const noexcept { return sub_groups_; }
+  /// Elements of the largest sub-group; 0 if nothing is trained.
+  std::int64_t largest_sub_group() const noexcept;
   std::int64_t numel() const noexcept { return numel_; }  ///< elements of a rank's stepped shards
   std::int64_t held() const noexcept { return held_; }    ///< elements of all its shards
   std::size_t tensor_count() const noexcept { return numels_.size(); }

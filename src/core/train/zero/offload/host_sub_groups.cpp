@@ -98,10 +98,9 @@ Buffer HostSubGroups::begin_master(PlacedTensor parameters, Buffer& converted) {
 // makes those on the device as copies of others on the host, and writes parameters to their drive
 // once more.
 void HostSubGroups::begin_gradients(bool pins) {
-  std::int64_t largest = 0;
-  for (const SubGroup& group : layout_.sub_groups()) largest = std::max(largest, group.numel);
   HostZeros scratch(device_, false);
-  const Buffer unused = scratch.make(MemoryCategory::gradients, largest, DType::fp32);
+  const Buffer unused =
+      scratch.make(MemoryCategory::gradients, layout_.largest_sub_group(), DType::fp32);
   HostZeros zeros(device_, pins);
   Buffer last;
   for (std::size_t i = 0; i < groups_.size(); ++i) {

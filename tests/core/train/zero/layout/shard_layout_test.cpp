@@ -23,6 +23,14 @@ TEST(ShardLayout, ClosesASubGroupOnceItsShardsReachTheSize) {
   EXPECT_EQ(sub_groups_of(20), (Sizes{1, 2}));
 }
 
+TEST(ShardLayout, KnowsItsLargestSubGroup) {
+  ModelParameters parameters;
+  for (const std::int64_t numel : {10, 40, 31}) parameters.tensors.push_back({"t", {numel}, true});
+
+  EXPECT_EQ(ShardLayout({{{0, 1, 2}, 0.0}}, parameters, 2, 20).largest_sub_group(), 5 + 20);
+  EXPECT_EQ(ShardLayout({}, parameters, 2, 20).largest_sub_group(), 0);
+}
+
 TEST(ShardLayout, MakesEveryTensorASubGroupIfTheSizeIsZero) {
   EXPECT_EQ(sub_groups_of(0), (Sizes{1, 1, 1}));
 }

@@ -20,9 +20,7 @@ SwapRules::SwapRules(const AioSettings& aio, Bytes element)
       unit_(static_cast<std::int64_t>(kUnit / element) * aio.intra_op_parallelism) {}
 
 std::int64_t swap_buffer_numel(const ShardLayout& layout, const SwapRules& rules) {
-  std::int64_t largest = 0;
-  for (const SubGroup& group : layout.sub_groups()) largest = std::max(largest, group.numel);
-  return rules.padded(largest);
+  return rules.padded(layout.largest_sub_group());
 }
 
 int swap_buffers_needed(const StepConfig& config, std::size_t swapped) {
