@@ -1,11 +1,10 @@
-// What --plan prints: memory per stage, the experiments, and how many configurations of the spaces
-// are left after each step, as text or as JSON.
+// What --plan prints: memory per stage, the experiments, and the funnel of the spaces, as text or
+// as JSON.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "core/base/json_fwd.hpp"
 #include "core/config/tuning_config.hpp"
 #include "core/experiment/experiment.hpp"
 #include "core/search/feasibility/machine.hpp"
@@ -41,14 +40,5 @@ std::string format_plan_json(const TuningConfig& config, const Machine& machine,
 /// The experiments that format_plan_table() shows: all, or the first of a pool, which may be huge.
 std::vector<Experiment> shown_experiments(const std::vector<Experiment>& experiments,
                                           const Pool* pool);
-
-/// A table of the funnel with a line per stage: configurations generated, valid, distinct, fitting,
-/// (dominated,) to be tried; and the rules that made configurations invalid, with their counts.
-std::string format_funnel(const Pool& pool);
-
-/// Adds to `plan` the members "funnel": [{"stage", "generated", "invalid": {RULE: count}, "valid",
-/// "distinct", "fitting", "dominated", "to_be_tried"}] and "configurations": [{"name", "space",
-/// "stage", "micro_batch", "accumulation_steps", "fate"; "reason" or "same_as"}], all of them.
-void add_funnel(json::object& plan, const Pool& pool);
 
 }  // namespace dstune
