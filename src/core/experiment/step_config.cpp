@@ -113,11 +113,16 @@ void find_unsupported_sums(const json::object& offload, StepConfig& config) {
       " in bf16 and stage 1 and device nvme (an error of DeepSpeed's)");
 }
 
-// The engine cuts files at multiples of 4 KiB, as every drive takes them.
+// The engine cuts files at multiples of 4 KiB, as every drive takes them. Of a larger request Linux
+// moves no more than the pages below 2 GiB (MAX_RW_COUNT), which is a short read or write.
 void find_unsupported_aio(const json::object& aio, StepConfig& config) {
   constexpr Bytes kLargestLogicalBlock = 4096;
+  constexpr Bytes kMostOfLinux = (Bytes{1} << 31U) - kLargestLogicalBlock;
   if (config.aio.block_size % kLargestLogicalBlock != 0) {
     config.unsupported.emplace_back("aio.block_size that is no multiple of 4096");
+  }
+  if (config.aio.block_size > kMostOfLinux) {
+    config.unsupported.emplace_back("aio.block_size above 2 GiB - 4096");
   }
   if (is_on(aio, "use_gds")) config.unsupported.emplace_back("aio.use_gds");
 }

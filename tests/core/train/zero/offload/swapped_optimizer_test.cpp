@@ -1,7 +1,9 @@
 // Stage 3 with the optimizer on a drive: steps that train as those with it in the host's memory do.
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -151,6 +153,15 @@ TEST(ConfigurationsOfSwapping, ThatTheStepDoesNotHaveAreSkippedByName) {
       skip_reason_of_stage_3(R"({"offload_optimizer": {"device": "nvme", "nvme_path": "/tmp"}})",
                              R"({"aio": {"block_size": 1000000}})"),
       "not modelled: aio.block_size that is no multiple of 4096");
+  const std::string most = std::to_string((std::int64_t{1} << 31) - 4096);
+  const std::string more = std::to_string(std::int64_t{1} << 31);
+  for (const auto& [block_size, reason] :
+       {std::pair{most, "runs"}, {more, "not modelled: aio.block_size above 2 GiB - 4096"}}) {
+    EXPECT_EQ(
+        skip_reason_of_stage_3(R"({"offload_optimizer": {"device": "nvme", "nvme_path": "/tmp"}})",
+                               concat(R"({"aio": {"block_size": )", block_size, "}}").c_str()),
+        reason);
+  }
   EXPECT_EQ(
       skip_reason_of_stage_3(R"({"offload_optimizer": {"device": "nvme", "nvme_path": "/tmp"}})",
                              R"({"aio": {"use_gds": true}})"),
