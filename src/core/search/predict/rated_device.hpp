@@ -50,10 +50,10 @@ class RatedDevice final : public ClockedDevice {
   void account_on_host(const Work& work) override;
   void do_transfer(const HostTransfer& copy) override;
   Seconds time_on_drive(const DriveTransfer& transfer) override {
-    return host_rates_.time_of(transfer) * factors_[index_of(StepPart::step_passes)];
+    return host_rates_.time_of(transfer) * factors_[index_of(StepPart::drive)];
   }
   void wait_until(Seconds end) override {
-    advance_host(std::max(0.0, end - now()), index_of(StepPart::step_passes));
+    advance_host(std::max(0.0, end - now()), index_of(StepPart::drive));
   }
   void multiply(const Work& product);
   double product_rate(const Work& product);

@@ -21,6 +21,7 @@ constexpr std::array<std::string_view, kStepParts> kNames{"matrix products",
                                                           "broadcast",
                                                           "all-to-all",
                                                           "host",
+                                                          "drive",
                                                           "constant"};
 
 constexpr std::array<std::string_view, 5> kUpdates{"adam", "sgd", "lion", "adagrad", "lamb"};

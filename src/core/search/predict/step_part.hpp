@@ -27,10 +27,11 @@ enum class StepPart {
   broadcast,
   all_to_all,
   host,      ///< the time of host events
+  drive,     ///< what the step waits for a drive
   constant,  ///< time that no other part explains
 };
 
-constexpr std::size_t kStepParts = 16;
+constexpr std::size_t kStepParts = 17;
 
 constexpr std::size_t index_of(StepPart part) { return static_cast<std::size_t>(part); }
 constexpr StepPart part_of(CollectiveKind kind) {

@@ -99,6 +99,24 @@ TEST(Correction, FindsTheFactorOfEachPart) {
   EXPECT_NEAR(correction.estimate(step).time / truth(step), 1, 0.01);
 }
 
+// The guess of a drive may be far off, of which the passes beside it are innocent.
+TEST(Correction, LearnsOfADriveApartFromThePasses) {
+  Steps steps;
+  std::vector<Observation> seen;
+  for (int i = 0; i < 40; ++i) {
+    StepTime step = steps.next();
+    step.at(StepPart::step_passes) = step.at(StepPart::update);
+    step.at(StepPart::drive) = i % 2 == 0 ? 0 : step.at(StepPart::all_reduce);
+    const Seconds late = 5 * step.at(StepPart::drive) - step.at(StepPart::drive);
+    seen.push_back({.dry = step, .measured = step.total() + late, .group = i});
+  }
+
+  const Correction correction(seen);
+
+  EXPECT_NEAR(correction.coefficients()[index_of(StepPart::drive)], 5, 0.2);
+  EXPECT_NEAR(correction.coefficients()[index_of(StepPart::step_passes)], 1, 0.2);
+}
+
 TEST(Correction, KnowsHowMuchItsMeasurementsScatter) {
   Steps steps;
   const Correction calm(observations(steps, 40, 0.01));

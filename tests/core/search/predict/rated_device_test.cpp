@@ -85,6 +85,27 @@ TEST(RatedDevice, TakesItsOwnRatesForAHostThatNobodyMeasuredIfBothAreOne) {
   EXPECT_DOUBLE_EQ(device.now(), 0.5 + 800.0 / 400);
 }
 
+TEST(RatedDevice, TellsWhatItWaitsForADriveFromAllElse) {
+  MachineRates rates = slow_machine(true);
+  rates.host = HostRates{.passes = {{1, 400}}, .drive_read = {1, 200}};
+  PartFactors factors = kAsRated;
+  factors[index_of(StepPart::drive)] = 3;
+  RatedDevice device(rates, factors);
+  const auto file = device.open_drive_file("/");
+  const auto queue = file->make_queue({});
+  const DriveTransfer read{.tensor = kHundredFloats};
+
+  device.start_on_drive(*queue, read, TransferPurpose::state);
+  device.run_on_host(Copy{kHundredFloats, kHundredFloats});
+  device.await_drive(*queue);
+
+  const Seconds pass = 800 / 400.0;
+  const Seconds on_drive = 3 * (1 + 400.0 / 200);
+  EXPECT_DOUBLE_EQ(device.now(), on_drive);
+  EXPECT_DOUBLE_EQ(device.time().at(StepPart::step_passes), pass);
+  EXPECT_DOUBLE_EQ(device.time().at(StepPart::drive), on_drive - pass);
+}
+
 TEST(RatedCollectives, TellLatencyFromVolume) {
   const MachineRates rates = slow_machine(true);
   RatedDevice device(rates);
