@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <variant>
 
+#include "core/base/text.hpp"
 #include "core/report/tables/predictions.hpp"
 #include "core/search/predict/run_rates.hpp"
 
@@ -17,6 +18,11 @@ std::optional<RunRates> rates_among(const std::vector<Record>& records, int rank
   if (first == records.end()) return std::nullopt;
   const auto measured = run_rates(records, ranks);
   return measured ? *measured : estimated_rates(first->experiment.settings);
+}
+
+bool used_drive(const Measured& measured) {
+  return std::ranges::any_of(measured.ledger.transfers(),
+                             [](const TransferLine& line) { return line.tier == Tier::nvme; });
 }
 
 }  // namespace
@@ -57,8 +63,12 @@ std::string hindsight(const StepTimePredictor& predictor, const Record& record) 
   const auto prediction = predictor.without_own(record.experiment);
   if (measured == nullptr || !prediction) return "";
   const PredictionInterval interval = interval_of(*prediction);
-  return prediction_text(prediction->step_time, (interval.high - interval.low) / 2,
-                         typical_step_time(*measured));
+  std::string text = prediction_text(prediction->step_time, (interval.high - interval.low) / 2,
+                                     typical_step_time(*measured));
+  if (!used_drive(*measured)) return text;
+  return concat(text, "; the drive takes ",
+                fixed(predictor.factors()[index_of(StepPart::drive)], 1),
+                " times as long as was guessed");
 }
 
 }  // namespace dstune

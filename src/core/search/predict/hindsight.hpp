@@ -22,8 +22,9 @@ std::optional<StepTimePredictor> taught_predictor(const std::vector<Record>& rec
                                                   std::size_t most = kEnoughToTeach,
                                                   const Record* one = nullptr);
 
-/// The prediction_text() of a record that `predictor` has learnt; "" for any other record, or if
-/// the predictor knows no other.
+/// The prediction_text() of a record that `predictor` has learnt and, if its steps used a drive,
+/// how far off the guess of its speed is by all that was learnt; "" for any other record, or if the
+/// predictor knows no other.
 std::string hindsight(const StepTimePredictor& predictor, const Record& record);
 
 }  // namespace dstune

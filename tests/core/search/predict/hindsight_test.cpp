@@ -1,15 +1,22 @@
 #include "core/search/predict/hindsight.hpp"
 
+#include <variant>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/search/predict/dry_step.hpp"
 #include "core/search/predict/run_rates.hpp"
+#include "core/train/run_experiment.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
 namespace dstune::hindsight_test {
 namespace {
 
 using test::TinyExperiment;
+using testing::HasSubstr;
+using testing::MatchesRegex;
+using testing::Not;
 using testing::StartsWith;
 
 Record measured(const Experiment& experiment, Seconds time) {
@@ -65,6 +72,38 @@ TEST(Hindsight, ComparesWithWhatTheOthersSay) {
   const auto predictor = taught_predictor(all, 2).value();
 
   EXPECT_THAT(hindsight(predictor, all.front()), StartsWith("predicted "));
+}
+
+/// Steps of which some swap to a drive, which takes four times what it is guessed to.
+std::vector<Record> records_with_drive() {
+  std::vector<Record> all;
+  for (const char* device : {"cpu", "nvme"}) {
+    for (const std::int64_t micro_batch : {1, 2, 3, 4}) {
+      TinyExperiment tiny{.stage = 3, .micro_batch = micro_batch};
+      tiny.model.hidden_size = 192;
+      tiny.model.inner_size = 768;
+      tiny.zero["offload_optimizer"] = {{"device", device}, {"nvme_path", "/"}};
+      Experiment experiment = tiny.make();
+      experiment.settings.host_memory_limit = kNoLimit;
+      const StepTime time = *dry_step_time(experiment, estimated_rates(experiment.settings));
+      Measured outcome = std::get<Measured>(dry_run(experiment, 0).outcome);
+      const Seconds total = time.total() + 3 * time.at(StepPart::drive);
+      outcome.steps = 3;
+      outcome.step_time = {total, total, total, 0};
+      all.push_back({experiment, outcome, {}});
+    }
+  }
+  return all;
+}
+
+TEST(Hindsight, SaysHowFarOffTheGuessOfADriveIs) {
+  const auto all = records_with_drive();
+  const auto predictor = taught_predictor(all, 1).value();
+
+  EXPECT_THAT(hindsight(predictor, all.front()), Not(HasSubstr("drive")));
+  EXPECT_THAT(
+      hindsight(predictor, all.back()),
+      MatchesRegex("predicted .*; the drive takes (3.9|4.0|4.1) times as long as was guessed"));
 }
 
 TEST(Hindsight, IsSilentWhereNothingIsKnown) {

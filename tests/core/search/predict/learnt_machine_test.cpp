@@ -65,6 +65,16 @@ TEST(LearntMachine, SurvivesItsJson) {
   EXPECT_EQ(start_factors(to_json(learnt)), learnt.factors);
 }
 
+TEST(LearntMachine, OfAReleaseThatKnewFewerPartsHasTheOthersAsRated) {
+  const LearntMachine learnt = learnt_machine(taught(2), "gpt2", 2);
+  json::object older = to_json(learnt);
+  ASSERT_EQ(older["factors"].as_object().erase(name_of(StepPart::drive)), 1U);
+
+  PartFactors expected = learnt.factors;
+  expected[index_of(StepPart::drive)] = 1;
+  EXPECT_EQ(start_factors(older), expected);
+}
+
 TEST(LearntMachine, NoFactorGoesBeyondItsBounds) {
   const LearntMachine learnt = learnt_machine(taught(1000), "gpt2", 2);
 
