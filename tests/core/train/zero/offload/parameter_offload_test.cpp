@@ -375,6 +375,9 @@ TEST(ConfigurationsOfOffloadedParameters, ThatTheStepDoesNotHaveAreSkippedByName
                        "offload_optimizer": {"device": "cpu", "ratio": 0.5}})",
                                    R"({"optimizer": {"type": "AdamW"}})"),
             "runs");
+  EXPECT_EQ(skip_reason_of_stage_3(R"({"offload_param": {"device": "nvme", "nvme_path": "/tmp"},
+                       "offload_optimizer": {"device": "cpu", "ratio": 0.5}})"),
+            named + ".device nvme with offload_optimizer.ratio below 1");
   EXPECT_EQ(skip_reason_of_stage_3(R"({"cpu_offload_param": true})"),
             "not modelled: zero_optimization.cpu_offload_param");
   EXPECT_EQ(skip_reason_of_stage_3(cpu, R"({"dstune": {"deepspeed_version": "0.18.9"}})"),
