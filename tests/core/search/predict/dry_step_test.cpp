@@ -113,8 +113,7 @@ TEST(DryStepTime, OfAnOffloadedStepIsThatOfTheMeasuredHost) {
 }
 
 TEST(DryStepTime, IsNoneForWhatIsNotModelled) {
-  const auto experiment =
-      TinyExperiment{.stage = 3, .zero = {{"offload_param", {{"device", "nvme"}}}}}.make();
+  const auto experiment = TinyExperiment{.stage = 3, .zero = {{"cpu_offload_param", true}}}.make();
 
   EXPECT_FALSE(dry_step_time(experiment, estimated_rates(sim_settings())));
 }

@@ -182,8 +182,7 @@ TEST(StepTimePredictor, IsTheSameEveryTime) {
 
 TEST(StepTimePredictor, RefusesWhatIsNotModelled) {
   StepTimePredictor predictor(sim_rates());
-  const auto experiment =
-      TinyExperiment{.stage = 3, .zero = {{"offload_param", {{"device", "nvme"}}}}}.make();
+  const auto experiment = TinyExperiment{.stage = 3, .zero = {{"cpu_offload_param", true}}}.make();
 
   EXPECT_THROW(predictor.predict(experiment), std::invalid_argument);
   predictor.learn(experiment, lasting(1));
