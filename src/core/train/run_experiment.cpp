@@ -148,6 +148,8 @@ class Run {
       measure();
     } catch (const LossScaleExhausted& reason) {  // every rank has seen the same overflow
       return Failed{FailureKind::error, reason.what()};
+    } catch (const StepRefused& refused) {  // after an overflow, which no rehearsal has
+      return Skipped{refused.what()};
     }
     report_.own.peak_memory = device_.memory().peak();
     report_.own.peak_host_memory = device_.host_memory().peak();

@@ -67,8 +67,10 @@ void add_drive(Hash& hash, const StepConfig& config) {
   if (!config.uses_drives()) return;
   const auto& [block_size, queue_depth, threads, single_submit, overlap_events] = config.aio;
   hash.add(block_size, queue_depth, threads, single_submit, overlap_events);
-  hash.add_text(config.optimizer_nvme_path);
-  hash.add_text(config.parameter_nvme_path);
+  for (const std::string& path : {config.optimizer_nvme_path, config.parameter_nvme_path}) {
+    hash.add(path.size());
+    hash.add_text(path);
+  }
 }
 
 bool uses_drive(const Measured& dry) {

@@ -4,7 +4,6 @@
 #include <limits>
 #include <utility>
 
-#include "core/base/text.hpp"
 #include "core/device/operations/elementwise.hpp"
 #include "core/experiment/step_refused.hpp"
 #include "core/train/zero/offload/host_zeros.hpp"
@@ -153,9 +152,8 @@ std::vector<PlacedTensor> HostParameterShards::bring_whole(std::span<const SubGr
   const std::vector<Tensor> room = swapper_->room_for(numels);
   if (room.empty()) {
     throw StepRefused(
-        concat("zero_optimization.offload_optimizer.fast_init with "
-               "offload_param.buffer_size below a sub-group of ",
-               numels.front(), " elements: DeepSpeed stops with an error"));
+        "zero_optimization.offload_optimizer.fast_init without a buffer of offload_param that is "
+        "free and holds a sub-group: DeepSpeed stops with an error");
   }
   std::vector<PlacedTensor> found;
   std::vector<std::pair<std::size_t, Tensor>> from_drive;

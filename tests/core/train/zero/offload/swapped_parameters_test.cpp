@@ -7,6 +7,7 @@
 
 #include "core/base/text.hpp"
 #include "core/experiment/step_config.hpp"
+#include "core/experiment/step_refused.hpp"
 #include "tests/support/knob_grid.hpp"
 #include "tests/support/swapping.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -101,6 +102,20 @@ TEST_P(TrainingWithSwappedParameters, IsTheSameWhereTheyAreReadAhead) {
   test::expect_same(
       train(ahead, settings),
       train(concat(kInMemory, R"(, "stage3_prefetch_bucket_size": 3000000)"), settings));
+}
+
+// What stays gathered is read ahead too, in vain, and must not be in its buffer after the update.
+TEST_P(TrainingWithSwappedParameters, IsTheSameWhereTensorsThatStayGatheredAreReadAhead) {
+  const std::string stay = R"(, "stage3_prefetch_bucket_size": 500000,
+      "stage3_param_persistence_threshold": 2000000)";
+  const std::string ahead = R"("offload_param": {"device": "nvme", "nvme_path": "$",
+      "buffer_count": 8, "buffer_size": 1400000, "max_in_cpu": 0})";
+  const RunSettings settings = settings_of_swapping(2);
+  if (GetParam().ranks > 1) {
+    EXPECT_THROW(train(ahead + stay, settings), StepRefused) << "it reads a tensor ahead twice";
+    return;
+  }
+  test::expect_same(train(ahead + stay, settings), train(kInMemory + stay, settings));
 }
 
 // Frozen shards are on the drive too, and nothing writes them again.

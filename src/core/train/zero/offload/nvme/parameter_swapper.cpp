@@ -1,6 +1,6 @@
 #include "core/train/zero/offload/nvme/parameter_swapper.hpp"
 
-#include <numeric>
+#include <cstdint>
 
 #include "core/base/text.hpp"
 #include "core/device/operations/elementwise.hpp"
@@ -8,6 +8,16 @@
 #include "core/train/zero/offload/nvme/swap_buffers.hpp"
 
 namespace dstune {
+namespace {
+
+// Of all buffers; a file may ask for more than there are numbers for.
+std::int64_t elements_of(std::int64_t buffers, std::int64_t each) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 58U;
+  return buffers > 0 && each > kMost / buffers ? kMost : buffers * each;
+}
+
+}  // namespace
+
 ParameterSwapper::ParameterSwapper(Device& device, const StepConfig& config,
                                    const ShardLayout& layout)
     : device_(device),
@@ -18,15 +28,13 @@ ParameterSwapper::ParameterSwapper(Device& device, const StepConfig& config,
       buffer_numel_(config.parameter_buffer_size),
       drive_(device, config.parameter_nvme_path),
       pool_(make_buffer(device, MemoryCategory::parameters,
-                        config.parameter_buffer_count * rules_.padded(buffer_numel_), dtype_,
-                        Tier::locked)),
-      count_(config.parameter_buffer_count),
-      free_(static_cast<std::size_t>(count_)),
+                        elements_of(config.parameter_buffer_count, rules_.padded(buffer_numel_)),
+                        dtype_, Tier::locked)),
+      count_(static_cast<std::size_t>(config.parameter_buffer_count)),
+      unused_(count_),
       places_(layout.tensor_count()),
       reads_(drive_, config.aio),
-      writes_(drive_, config.aio) {
-  std::iota(free_.begin(), free_.end(), Number{0});
-}
+      writes_(drive_, config.aio) {}
 
 Tensor ParameterSwapper::padded(std::size_t tensor) const {
   const auto begin =
@@ -38,13 +46,18 @@ PlacedTensor ParameterSwapper::shard(std::size_t tensor) const {
   return {padded(tensor).slice(0, layout_.shard(tensor)), Tier::locked};
 }
 
+// The last one that was given back, or else the one with the highest number.
 void ParameterSwapper::take_buffer(std::size_t tensor) {
-  places_[tensor].buffer = free_.back();
-  free_.pop_back();
+  if (given_back_.empty()) {
+    places_[tensor].buffer = --unused_;
+    return;
+  }
+  places_[tensor].buffer = given_back_.back();
+  given_back_.pop_back();
 }
 
 void ParameterSwapper::give_back(std::size_t tensor) {
-  free_.push_back(places_[tensor].buffer);
+  given_back_.push_back(places_[tensor].buffer);
   places_[tensor].state = State::on_drive;
 }
 
@@ -56,7 +69,7 @@ void ParameterSwapper::begin(std::size_t tensor,
                              " where a rank has ", numel,
                              " elements of a tensor: DeepSpeed stops with an error"));
   }
-  if (free_.empty()) refuse("too few to begin with");
+  if (free_buffers() == 0) refuse("too few to begin with");
   Place& place = places_[tensor];
   place.file = drive_.take(MemoryCategory::parameters,
                            static_cast<Bytes>(rules_.padded(numel)) * size_of(dtype_));
@@ -94,9 +107,9 @@ void ParameterSwapper::make_write_back(const SubGroup& largest) {
 }
 
 void ParameterSwapper::start_to_read(const Tensors& tensors) {
-  if (tensors.size() > free_.size()) {
+  if (tensors.size() > free_buffers()) {
     refuse(concat("too few for the tensors that are gathered together or kept (", tensors.size(),
-                  " more where ", free_.size(),
+                  " more where ", free_buffers(),
                   " are free; a smaller stage3_max_reuse_distance keeps fewer)"));
   }
   for (const std::size_t tensor : tensors) {
@@ -136,13 +149,23 @@ void ParameterSwapper::bring(const Tensors& tensors) {
   if (is_any_on_its_way || !away.empty()) await_reads();
 }
 
+// DeepSpeed gives a buffer back while it is still read ahead of a tensor that was there all the
+// time; here the host waits then, so that nobody else gets what is being written.
 void ParameterSwapper::let_go(const Tensors& tensors) {
   for (const std::size_t tensor : tensors) {
+    if (places_[tensor].state == State::on_its_way) await_reads();
     if (is_in_buffer(tensor)) give_back(tensor);
   }
 }
 
 void ParameterSwapper::write_back(const std::vector<NewValues>& shards) {
+  std::int64_t all = 0;
+  for (const auto& [tensor, values] : shards) all += rules_.padded(values.tensor.numel);
+  if (all > write_back_.tensor(dtype_).numel) {
+    throw StepRefused(
+        "zero_optimization.offload_param.device nvme with a sub-group whose padding has no room "
+        "where DeepSpeed writes it: it stops with an error");
+  }
   std::int64_t begin = 0;
   for (const auto& [tensor, values] : shards) {
     const std::int64_t numel = rules_.padded(values.tensor.numel);
@@ -171,10 +194,12 @@ void ParameterSwapper::with_shard(std::size_t tensor,
 
 std::vector<Tensor> ParameterSwapper::room_for(const std::vector<std::int64_t>& numels) const {
   const std::int64_t size = rules_.padded(buffer_numel_);
-  const auto places = pack_into_buffers(numels, free_.size(), size);
+  const auto places = pack_into_buffers(numels, free_buffers(), size);
   std::vector<Tensor> tensors;
   for (std::size_t i = 0; i < places.size(); ++i) {
-    const auto begin = static_cast<std::int64_t>(free_[places[i].buffer]) * size;
+    const Number place = places[i].buffer;
+    const Number number = place < unused_ ? place : given_back_[place - unused_];
+    const auto begin = static_cast<std::int64_t>(number) * size;
     tensors.push_back(pool_.tensor(dtype_).slice(begin + places[i].begin, numels[i]));
   }
   return tensors;

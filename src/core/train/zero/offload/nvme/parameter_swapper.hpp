@@ -47,7 +47,7 @@ class ParameterSwapper final : public ShardsOnDrive {
     return places_[tensor].state == State::on_drive;
   }
   bool is_in_buffer(std::size_t tensor) const { return places_[tensor].state == State::in_buffer; }
-  std::size_t free_buffers() const override { return free_.size(); }
+  std::size_t free_buffers() const override { return unused_ + given_back_.size(); }
   /// A shard in its buffer.
   PlacedTensor shard(std::size_t tensor) const;
 
@@ -99,8 +99,9 @@ class ParameterSwapper final : public ShardsOnDrive {
   std::int64_t buffer_numel_;  // as asked for
   Drive drive_;
   Buffer pool_;
-  int count_;  // of buffers
-  std::vector<Number> free_;
+  std::size_t count_;   // of buffers
+  std::size_t unused_;  // the first so many have never been taken
+  std::vector<Number> given_back_;
   Buffer write_back_;
   std::vector<Place> places_;  // by tensor
   Tensors on_their_way_;
