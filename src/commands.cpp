@@ -18,10 +18,10 @@
 #include "core/report/files/status_file.hpp"
 #include "core/report/formats/document.hpp"
 #include "core/report/tables/aio_sweep_table.hpp"
+#include "core/search/feasibility/shortage.hpp"
 #include "core/search/predict/foretold.hpp"
 #include "core/search/tuners/report/check.hpp"
 #include "core/search/tuners/report/explanation.hpp"
-#include "core/search/tuners/report/final_status.hpp"
 #include "core/search/tuners/report/plan.hpp"
 #include "core/search/tuners/report/plan_report.hpp"
 #include "kernels/backends.hpp"
@@ -45,7 +45,7 @@ void print_backends() {
 int print_check(const CommandLine& options) {
   const auto verdict = check_run(options, local_backends());
   if (!verdict) {
-    log_error(kNothingFits);
+    log_error(nothing_fits_text({}));
     return exit_nothing_fits;
   }
   print(*verdict + "\n");
@@ -74,7 +74,7 @@ int print_plan(const CommandLine& options) {
                           }};
   print(format_as(options.format, document));
   if (fits(plan)) return exit_found;
-  log_error(kNothingFits);
+  log_error(nothing_fits_text(full_stores(plan)));
   return exit_nothing_fits;
 }
 

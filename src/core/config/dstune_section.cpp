@@ -38,6 +38,8 @@ constexpr KeyRule kDstuneRules[] = {
     any("lengths"),
     any("memory_limit"),
     any("host_memory_limit"),
+    any("pinned_limit"),
+    any("drive_limit"),
     any("offload"),
     choice("allocator", "exact|caching"),
     integer("ranks_per_experiment", 1, kMostRanks).or_null(),
@@ -217,6 +219,8 @@ bool read_dstune(const json::value& section, const CommandLine& options, TuningC
   reader.read("ranks_per_experiment", config.ranks_per_experiment);
   settings.memory_limit = read_limit(reader, "memory_limit", problems).value_or(0);
   config.host_memory_limit = read_limit(reader, "host_memory_limit", problems);
+  config.pinned_limit = read_limit(reader, "pinned_limit", problems);
+  config.drive_limit = read_limit(reader, "drive_limit", problems);
   if (const auto* offload = reader.find("offload")) {
     config.offload = read_offload_search(*offload, problems);
   }

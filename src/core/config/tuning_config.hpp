@@ -77,6 +77,8 @@ struct TuningConfig {
   std::optional<HostOverhead> host_overhead;  ///< none: the preset of the backend
   std::optional<AllocatorModel> allocator;    ///< none: what the backend's users run with
   std::optional<Bytes> host_memory_limit;     ///< of a node; none: what its host has
+  std::optional<Bytes> pinned_limit;          ///< of a node; none: none beside that
+  std::optional<Bytes> drive_limit;           ///< of a node; none: what its drive has
   /// RunSettings::least_warmup_time and least_measure_time; none: what the backend needs to settle.
   std::optional<Seconds> warmup_seconds;
   std::optional<Seconds> measure_seconds;

@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "core/base/text.hpp"
+#include "core/device/memory/host_memory.hpp"
 #include "core/device/memory/memory_budget.hpp"
 
 namespace dstune {
@@ -25,6 +26,8 @@ json::object settings_to_json(const RunSettings& settings) {
   // Settings at their usual values are left out, because older journals do not have them.
   if (settings.attention != AttentionKind::sdpa) object["attention"] = name_of(settings.attention);
   if (!settings.is_one_memory()) object["host_memory_limit_bytes"] = settings.host_memory_limit;
+  if (settings.pinned_limit > 0) object["pinned_limit_bytes"] = settings.pinned_limit;
+  if (settings.drive_limit > 0) object["drive_limit_bytes"] = settings.drive_limit;
   if (settings.share_gpu) object["share_gpu"] = true;
   if (settings.product_workspace != ProductWorkspace{}) {
     object["product_workspace"] = to_json(settings.product_workspace);
@@ -40,6 +43,11 @@ json::object settings_to_json(const RunSettings& settings) {
 Seconds seconds_or_none(const json::object& object, std::string_view key) {
   const auto* value = object.if_contains(key);
   return value == nullptr ? 0 : value->to_number<double>();
+}
+
+Bytes bytes_or_none(const json::object& object, std::string_view key) {
+  const auto* value = object.if_contains(key);
+  return value == nullptr ? 0 : value->to_number<Bytes>();
 }
 
 bool is_on(const json::object& object, std::string_view key) {
@@ -83,9 +91,9 @@ RunSettings settings_from_json(const json::object& object) {
   }
   settings.attention = attention_from_json(object);
   settings.memory_limit = object.at("memory_limit_bytes").to_number<Bytes>();
-  if (const auto* limit = object.if_contains("host_memory_limit_bytes")) {
-    settings.host_memory_limit = limit->to_number<Bytes>();
-  }
+  settings.host_memory_limit = bytes_or_none(object, "host_memory_limit_bytes");
+  settings.pinned_limit = bytes_or_none(object, "pinned_limit_bytes");
+  settings.drive_limit = bytes_or_none(object, "drive_limit_bytes");
   settings.allocator = allocator_from_json(object);
   if (const auto* workspace = object.if_contains("product_workspace")) {
     settings.product_workspace = product_workspace_from_json(workspace->as_object());
@@ -118,10 +126,31 @@ json::object spent_by(HostOverhead overhead) {
 
 }  // namespace
 
+HostLimits RunSettings::host_limits() const {
+  HostLimits limits;
+  if (!is_one_memory()) limits.held = host_memory_limit;
+  if (pinned_limit > 0) limits.pinned = pinned_limit;
+  if (drive_limit > 0) limits.drive = drive_limit;
+  return limits;
+}
+
+RunSettings RunSettings::without_limits() const {
+  RunSettings settings = *this;
+  settings.memory_limit = kUnlimited;
+  if (!is_one_memory()) settings.host_memory_limit = kNoLimit;
+  settings.pinned_limit = settings.drive_limit = 0;
+  return settings;
+}
+
 std::string Experiment::key() const {
   json::object identity = settings_to_json(settings);
   identity.erase("experiment_timeout_s");
-  if (!ds_config.step().offloads()) identity.erase("host_memory_limit_bytes");
+  if (!ds_config.step().offloads()) {
+    for (const auto* limit :
+         {"host_memory_limit_bytes", "pinned_limit_bytes", "drive_limit_bytes"}) {
+      identity.erase(limit);
+    }
+  }
   // The model's name is a label: a preset and a file with the same dimensions are one model. A
   // profile of host overhead is identified by the numbers that a step spends.
   identity["model"].as_object().erase("name");

@@ -17,6 +17,8 @@
 
 namespace dstune {
 
+struct HostLimits;
+
 /// How an experiment is run; the same for all experiments of a run.
 struct RunSettings {
   ModelSpec model;
@@ -30,6 +32,11 @@ struct RunSettings {
   /// they count within memory_limit, since device and host are one memory.
   Bytes host_memory_limit = 0;
   bool is_one_memory() const { return host_memory_limit == 0; }
+  Bytes pinned_limit = 0;  ///< of a rank, as PeakHostMemory::pinned; 0: none of its own
+  Bytes drive_limit = 0;   ///< of a rank's files; 0: none but what the drive has
+  HostLimits host_limits() const;
+  /// The same without any limit, for dry runs that ask what is needed.
+  RunSettings without_limits() const;
   /// How the memory that memory_limit bounds is counted.
   AllocatorModel allocator = AllocatorModel::exact;
   ProductWorkspace product_workspace = {};  ///< of PyTorch; none on a CPU

@@ -75,7 +75,7 @@ OutOfMemory to_outcome(const OutOfMemoryError& error, int rank) {
 void limit_host_memory(Device& device, const RunSettings& settings) {
   device.share_memory_with_host(settings.is_one_memory());
   device.host_memory().begin_anew();
-  device.host_memory().limit_to(settings.is_one_memory() ? kNoLimit : settings.host_memory_limit);
+  device.host_memory().limit_to(settings.host_limits());
 }
 
 DryRun rehearse(const Experiment& experiment, const StepConfig& config, int rank, Bytes limit,

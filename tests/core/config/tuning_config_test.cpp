@@ -205,6 +205,19 @@ TEST_F(ReadTuningConfig, WarnsThatNvmeIsTheCpuBelowStageThree) {
   EXPECT_THAT(warnings("3"), testing::IsEmpty());
 }
 
+TEST_F(ReadTuningConfig, ReadsWhatMayBePinnedOfANodeAndStoredOnItsDrive) {
+  const TuningConfig config =
+      read(R"({"dstune": {"model": "gpt2", "pinned_limit": "64GiB", "drive_limit": 4096}})");
+  EXPECT_EQ(config.pinned_limit, Bytes{64} << 30U);
+  EXPECT_EQ(config.drive_limit, Bytes{4096});
+  EXPECT_EQ(read(R"({"dstune": {"model": "gpt2"}})").pinned_limit, std::nullopt);
+  EXPECT_EQ(read(R"({"dstune": {"model": "gpt2"}})").drive_limit, std::nullopt);
+  EXPECT_EQ(faults(R"({"dstune": {"model": "gpt2", "drive_limit": 0, "pined_limit": 1}})"),
+            (Faults{"/dstune/pined_limit  is unknown; did you mean \"pinned_limit\"?",
+                    "/dstune/drive_limit  is 0; accepted: a size above 0 such as \"4GiB\", or an "
+                    "integer of bytes"}));
+}
+
 TEST_F(ReadTuningConfig, ReadsTheMemoryOfANode) {
   const auto limit = [&](const char* text) {
     return read(concat(R"({"dstune": {"model": "gpt2", "host_memory_limit": )", text, "}}"))

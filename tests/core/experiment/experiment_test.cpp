@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/json_parser.hpp"
+#include "core/device/memory/host_memory.hpp"
 
 namespace dstune::experiment_test {
 namespace {
@@ -195,6 +196,42 @@ TEST(ExperimentKey, HasTheHostsMemoryOnlyWhereSomethingIsOffloaded) {
   const std::string of_parameters = experiment.key();
   experiment.settings.host_memory_limit = 1 << 20;
   EXPECT_NE(experiment.key(), of_parameters);
+}
+
+TEST(ExperimentKey, HasTheOtherLimitsOfANodeOnlyWhereSomethingIsOffloaded) {
+  for (Bytes RunSettings::*limit : {&RunSettings::pinned_limit, &RunSettings::drive_limit}) {
+    Experiment experiment = example();
+    const std::string key = experiment.key();
+    experiment.settings.*limit = 1 << 30;
+    EXPECT_EQ(experiment.key(), key);
+    EXPECT_EQ(experiment_from_json(to_json(experiment)).settings, experiment.settings);
+
+    experiment.ds_config.set("zero_optimization",
+                             {{"stage", 3}, {"offload_optimizer", {{"device", "nvme"}}}});
+    const std::string offloaded = experiment.key();
+    experiment.settings.*limit = 2 << 20;
+    EXPECT_NE(experiment.key(), offloaded);
+  }
+}
+
+TEST(RunSettings, HaveNoLimitWhereDryRunsAskWhatIsNeeded) {
+  RunSettings settings;
+  settings.memory_limit = 1;
+  settings.pinned_limit = 3;
+  settings.drive_limit = 4;
+  EXPECT_EQ(settings.host_limits().held, kNoLimit) << "one memory";
+  EXPECT_TRUE(settings.without_limits().is_one_memory());
+  settings.host_memory_limit = 2;
+  EXPECT_EQ(settings.host_limits().held, 2U);
+  EXPECT_EQ(settings.host_limits().pinned, 3U);
+  EXPECT_EQ(settings.host_limits().drive, 4U);
+
+  const RunSettings without = settings.without_limits();
+
+  EXPECT_EQ(without.memory_limit, kUnlimited);
+  EXPECT_EQ(without.host_limits().held, kNoLimit);
+  EXPECT_EQ(without.host_limits().pinned, kNoLimit);
+  EXPECT_EQ(without.host_limits().drive, kNoLimit);
 }
 
 TEST(ExperimentKey, DiffersForWhateverChangesTheResult) {

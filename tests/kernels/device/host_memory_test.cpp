@@ -80,7 +80,7 @@ TEST_P(HostTensorTest, AreUpdatedByTheHost) {
 
 TEST_P(HostTensorTest, TakeNothingOfTheDevicesLimitAndKeepTheirOwn) {
   const auto limited = GetParam().make(1000);
-  limited->host_memory().limit_to(4096);
+  limited->host_memory().limit_to({.held = 4096});
   const Buffer host(*limited, MemoryCategory::optimizer, 3000, Tier::pinned);
 
   EXPECT_EQ(limited->memory().in_use(), 0U);

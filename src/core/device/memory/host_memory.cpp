@@ -23,24 +23,43 @@ void PinnedModel::give_back(Bytes size) noexcept { ++cached_.find(block_size(siz
 
 void PeakHostMemory::merge(const PeakHostMemory& other) noexcept {
   const Bytes most_on_drive = std::max(drive, other.drive);
+  const Bytes most_pinned = std::max(pinned, other.pinned);
   if (other.held > held) *this = other;
   drive = most_on_drive;
+  pinned = most_pinned;
 }
+
+namespace {
+
+/// A request of a tier, and what of a limit is in use already.
+struct Request {
+  Tier tier;
+  MemoryCategory category;
+  Bytes size;
+
+  void check(Bytes in_use, Bytes limit) const {
+    if (size <= limit && in_use <= limit - size) return;
+    throw OutOfMemoryError(category, size, in_use, limit, 0, "", tier);
+  }
+};
+
+}  // namespace
 
 void HostMemory::take(Tier tier, MemoryCategory category, Bytes size) {
   if (tier == Tier::nvme) {
+    Request{tier, category, size}.check(drive_, limits_.drive);
     drive_ += size;
     peak_.drive = std::max(peak_.drive, drive_);
     return;
   }
   const bool is_pinned = tier == Tier::pinned;
-  const Bytes wanted = is_pinned ? pinned_.needs(size) : size;
-  if (wanted > limit_ || held() > limit_ - wanted) {
-    throw OutOfMemoryError(category, wanted, held(), limit_, 0, "", tier);
-  }
+  const Request request{tier, category, is_pinned ? pinned_.needs(size) : size};
+  request.check(held(), limits_.held);
+  if (tier != Tier::pageable) request.check(pinned(), limits_.pinned);
   if (is_pinned) pinned_.take(size);
   use_.at(tier) += size;
   peak_.held = std::max(peak_.held, held());
+  peak_.pinned = std::max(peak_.pinned, pinned());
   if (use_.total() > peak_.at_peak.total()) peak_.at_peak = use_;
 }
 

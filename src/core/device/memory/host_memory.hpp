@@ -54,22 +54,32 @@ struct PeakHostMemory {
   /// (PinnedModel): what the system must give.
   Bytes held = 0;
   Bytes drive = 0;  ///< the most that the files on a drive have had
+  /// The largest sum of the blocks of pinned memory and of what is locked: what the system must
+  /// not move.
+  Bytes pinned = 0;
 
-  /// For two ranks: the memory of the one that holds more, this one if both hold the same, and the
-  /// larger of what both have on a drive.
+  /// For two ranks: the memory of the one that holds more, this one if both hold the same, with the
+  /// larger of what both have on a drive and of what they pin.
   void merge(const PeakHostMemory& other) noexcept;
   bool operator==(const PeakHostMemory&) const = default;
 };
 
+/// What the tensors of one rank may have outside its device, each as in PeakHostMemory.
+struct HostLimits {
+  Bytes held = kNoLimit;
+  Bytes pinned = kNoLimit;
+  Bytes drive = kNoLimit;  ///< beside what the drive itself has
+};
+
 class HostMemory {
  public:
-  /// The host's memory is not limited before limit_to().
-  /// @param limit  bytes that may be held; see PeakHostMemory::held
-  void limit_to(Bytes limit) noexcept { limit_ = limit; }
-  Bytes limit() const noexcept { return limit_; }
+  /// Nothing is limited before limit_to().
+  void limit_to(const HostLimits& limits) noexcept { limits_ = limits; }
+  /// Bytes that may be held; see PeakHostMemory::held.
+  Bytes limit() const noexcept { return limits_.held; }
 
-  /// @param tier  of the host, or nvme, of which nothing but the drive itself has a limit
-  /// @throws OutOfMemoryError  if the limit has no room; then nothing changed
+  /// @param tier  of the host, or nvme
+  /// @throws OutOfMemoryError  if a limit has no room, with that limit; then nothing changed
   void take(Tier tier, MemoryCategory category, Bytes size);
   void give_back(Tier tier, Bytes size) noexcept;
   /// Forgets the peak and the cache. Nothing may be in use.
@@ -77,11 +87,13 @@ class HostMemory {
 
   const HostUse& use() const noexcept { return use_; }
   Bytes held() const noexcept { return pinned_.held() + use_.pageable + use_.locked; }
+  /// What is pinned, as it is held, or locked.
+  Bytes pinned() const noexcept { return pinned_.held() + use_.locked; }
   Bytes on_drive() const noexcept { return drive_; }
   const PeakHostMemory& peak() const noexcept { return peak_; }
 
  private:
-  Bytes limit_ = kNoLimit;
+  HostLimits limits_;
   Bytes drive_ = 0;
   PinnedModel pinned_;
   HostUse use_;

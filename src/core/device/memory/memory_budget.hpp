@@ -82,6 +82,8 @@ struct PeakMemory {
 
 /// Above every limit, and far enough from the end of the range for sums.
 constexpr Bytes kNoLimit = Bytes{1} << 62U;
+/// A limit of a device above that of any, and far enough from the end of the range for sums.
+constexpr Bytes kUnlimited = Bytes{1} << 60U;
 
 /// A request did not fit. It is caught only in run_experiment, where it becomes an Outcome.
 class OutOfMemoryError : public Error {

@@ -84,6 +84,7 @@ json::object to_json(const PeakHostMemory& peak) {
   if (peak.at_peak.locked > 0) object["locked"] = peak.at_peak.locked;
   object["held"] = peak.held;
   if (peak.drive > 0) object["drive"] = peak.drive;
+  if (peak.pinned > 0) object["held_pinned"] = peak.pinned;
   return object;
 }
 
@@ -91,11 +92,12 @@ json::object to_json(const PeakHostMemory& peak) {
 PeakHostMemory host_memory_from_json(const json::value* value) {
   if (value == nullptr) return {};
   const json::object& object = value->as_object();
-  HostUse at_peak{integer<Bytes>(object, "pinned"), integer<Bytes>(object, "pageable")};
-  if (object.contains("locked")) at_peak.locked = integer<Bytes>(object, "locked");
-  const bool has_drive = object.contains("drive");
-  return {at_peak, integer<Bytes>(object, "held"),
-          has_drive ? integer<Bytes>(object, "drive") : Bytes{0}};
+  const auto if_any = [&](const char* key) {
+    return object.contains(key) ? integer<Bytes>(object, key) : Bytes{0};
+  };
+  const HostUse at_peak{integer<Bytes>(object, "pinned"), integer<Bytes>(object, "pageable"),
+                        if_any("locked")};
+  return {at_peak, integer<Bytes>(object, "held"), if_any("drive"), if_any("held_pinned")};
 }
 
 json::object content(const Measured& measured) {

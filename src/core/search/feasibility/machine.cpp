@@ -161,6 +161,12 @@ ProductWorkspace workspace_on(const std::string& backend, const std::vector<Devi
   return device == nullptr ? ProductWorkspace{} : device->product_workspace;
 }
 
+/// Sets what the user allows of a node beside its memory.
+void limit_node(Machine& machine, const TuningConfig& config, int on_each_host) {
+  machine.pinned_limit = part_of_node(config.pinned_limit, std::max(on_each_host, 1));
+  machine.drive_limit = part_of_node(config.drive_limit, std::max(on_each_host, 1));
+}
+
 }  // namespace
 
 Machine machine_of_run(const TuningConfig& config, const std::vector<WorkerInfo>& workers,
@@ -186,6 +192,7 @@ Machine machine_of_run(const TuningConfig& config, const std::vector<WorkerInfo>
   machine.is_on_host = lives_on_host(machine.backend, workers.front().devices);
   machine.threads_per_rank = threads_per_rank(workers);
   machine.devices_per_node = devices_per_node(workers);
+  limit_node(machine, config, machine.devices_per_node);
   for (const WorkerInfo& worker : workers) {
     machine.product_workspace =
         largest(machine.product_workspace, workspace_on(machine.backend, worker.devices));
@@ -207,9 +214,9 @@ Machine machine_of_plan(const TuningConfig& config, const PlannedWorkers& worker
   machine.backend = choose_backend(config, {{"this machine", &here}});
   machine.allocator = allocator_of(config, machine.backend);
   machine.memory_limit = config.settings.memory_limit;
-  machine.host_memory_limit = host_memory_limit_of_plan(
-      config, machine.backend, here,
-      workers.on_largest_host > 0 ? workers.on_largest_host : machine.workers);
+  const int on_a_host = workers.on_largest_host > 0 ? workers.on_largest_host : machine.workers;
+  machine.host_memory_limit = host_memory_limit_of_plan(config, machine.backend, here, on_a_host);
+  limit_node(machine, config, on_a_host);
   machine.is_on_host = lives_on_host(machine.backend, here);
   machine.threads_per_rank = config.settings.threads_per_rank;
   machine.devices_per_node = workers.on_largest_host;
@@ -223,6 +230,8 @@ TuningConfig completed(TuningConfig config, const Machine& machine) {
   settings.backend = machine.backend;
   settings.memory_limit = less_headroom(config, machine.memory_limit);
   settings.host_memory_limit = machine.host_memory_limit;
+  settings.pinned_limit = machine.pinned_limit;
+  settings.drive_limit = machine.drive_limit;
   settings.allocator = machine.allocator;
   settings.product_workspace = machine.product_workspace;
   const Seconds settling = traits_of_backend(machine.backend).settles_in;

@@ -30,6 +30,8 @@ struct Machine {
   std::string memory_limit_origin = {};            ///< see MemoryLimit::origin
   std::vector<std::string> profile_warnings = {};  ///< see FoundProfile
   Bytes host_memory_limit = 0;                     ///< see RunSettings
+  Bytes pinned_limit = 0;                          ///< see RunSettings
+  Bytes drive_limit = 0;                           ///< see RunSettings
   bool is_on_host = false;                         ///< devices live in the memory of the host
 
   bool operator==(const Machine&) const = default;

@@ -95,9 +95,13 @@ bool lives_on_host(const std::string& backend, const std::vector<DeviceInfo>& de
   return device != nullptr && device->is_shared;
 }
 
+Bytes part_of_node(const std::optional<Bytes>& limit, int on_each_host) {
+  return limit ? std::max<Bytes>(*limit / static_cast<Bytes>(on_each_host), 1) : 0;
+}
+
 std::optional<Bytes> users_host_memory_limit(const TuningConfig& config, int on_each_host) {
   if (!config.host_memory_limit) return std::nullopt;
-  return std::max<Bytes>(*config.host_memory_limit / static_cast<Bytes>(on_each_host), 1);
+  return part_of_node(config.host_memory_limit, on_each_host);
 }
 
 AllocatorModel allocator_of(const TuningConfig& config, const std::string& backend) {

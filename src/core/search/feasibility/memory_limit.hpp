@@ -42,6 +42,9 @@ AllocatorModel allocator_of(const TuningConfig& config, const std::string& backe
 MemoryLimit memory_limit_of_run(const TuningConfig& config, const std::string& backend,
                                 const std::vector<WorkerInfo>& workers, Bytes earlier = 0);
 
+/// A worker's part of what a user allows a node; 0 if he gave no limit, else at least 1.
+Bytes part_of_node(const std::optional<Bytes>& limit, int on_each_host);
+
 /// A worker's part of the user's host_memory_limit, which is a node's; nothing if he gave none.
 std::optional<Bytes> users_host_memory_limit(const TuningConfig& config, int on_each_host);
 

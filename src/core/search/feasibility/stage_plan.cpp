@@ -22,8 +22,8 @@ Outcome run_dry(const TuningConfig& config, int group_size, const MemoryPredicto
   auto experiment =
       make_experiment(config, group_size, point.stage, point.micro_batch, point.accumulation_steps);
   RunSettings& settings = experiment.settings;
+  if (limit == kUnlimited) settings = settings.without_limits();
   settings.memory_limit = limit;
-  if (limit == kUnlimited && !settings.is_one_memory()) settings.host_memory_limit = kNoLimit;
   return predictor(experiment, rank);
 }
 
@@ -196,9 +196,8 @@ StagePlan plan_stage(const TuningConfig& config, int group_size, const MemoryPre
       activations_of_one_more(config, group_size, predictor, point, plan.peak);
   plan.peak_host = host_memory_of(config, group_size, predictor, point, measured->peak_host_memory);
   plan.pins_in_any_case = is_pinned_in_any_case(config, group_size, point);
-  plan.fits_on_host =
-      config.settings.is_one_memory() || plan.peak_host.held <= config.settings.host_memory_limit;
-  if (!plan.fits_on_host) return plan;
+  plan.shortages = host_shortages(plan.peak_host, config.settings);
+  if (!plan.fits_on_host()) return plan;
   plan.max_micro_batch = largest_that_fits(config, group_size, predictor, stage);
   plan.feasible = plan.max_micro_batch > 0;
   return plan;
@@ -211,6 +210,16 @@ MemoryPredictor make_memory_predictor(const Device* imitated) {
       [imitated, known = std::make_shared<DryRunMemory>()](const Experiment& experiment, int rank) {
         return dry_run(experiment, rank, imitated, known.get()).outcome;
       };
+}
+
+Stores full_stores(const StagePlan& plan, Bytes memory_limit) {
+  Stores full;
+  if (plan.feasible || !plan.unsupported.empty()) return full;
+  for (const HostShortage& shortage : plan.shortages) full.set(number_of(shortage.store));
+  const bool is_too_large = memory_limit != 0 && plan.peak.counted() > memory_limit;
+  // Where micro-batch 1 fits, the least that the user allows does not.
+  if (is_too_large || plan.fits_on_host()) full.set(number_of(Store::device));
+  return full;
 }
 
 std::vector<int> ranks_to_look_at(int group_size) {

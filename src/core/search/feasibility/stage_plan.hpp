@@ -13,6 +13,7 @@
 #include "core/device/memory/memory_budget.hpp"
 #include "core/experiment/experiment.hpp"
 #include "core/experiment/outcome/outcome.hpp"
+#include "core/search/feasibility/shortage.hpp"
 
 namespace dstune {
 
@@ -25,9 +26,6 @@ using MemoryPredictor = std::function<Outcome(const Experiment& experiment, int 
 /// @param imitated  the device whose scratch memory is counted, which must outlive the predictor;
 ///                  null: a GPU with fused kernels
 MemoryPredictor make_memory_predictor(const Device* imitated = nullptr);
-
-/// A memory limit above that of any device, and far enough from the end of the range for sums.
-constexpr Bytes kUnlimited = Bytes{1} << 60U;
 
 /// The group ranks whose memory stands for that of all, ascending: see plan_stages().
 std::vector<int> ranks_to_look_at(int group_size);
@@ -45,11 +43,17 @@ struct StagePlan {
   std::int64_t max_micro_batch_of_leanest = 0;  ///< see with_leanest(); 0: none, or not looked for
   PeakMemory peak;                              ///< the peak of the group's rank 0 at micro-batch 1
   PeakHostMemory peak_host = {};  ///< of the rank that needs most; nothing: nothing is offloaded
-  bool fits_on_host = true;       ///< within settings.host_memory_limit
+  /// What is too small of the limits beside the device's (RunSettings::host_limits).
+  std::vector<HostShortage> shortages = {};
+  bool fits_on_host() const { return shortages.empty(); }
   std::string advice;             ///< of a stage that does not fit: what would make it, or ""
   bool pins_in_any_case = false;  ///< something is pinned whatever pin_memory says
   std::string unsupported;  ///< why the stage cannot run at all with the user's settings; or ""
 };
+
+/// The stores that are too small for the least that the user wants of a stage.
+/// @param memory_limit  of the device; 0: not known
+Stores full_stores(const StagePlan& plan, Bytes memory_limit);
 
 /// Makes a plan for each of config.stages, without running anything. With settings.memory_limit 0
 /// (not known) every stage is feasible up to the user's limits.

@@ -55,6 +55,13 @@ void log_settings(const TuningConfig& config, const Machine& machine,
     log_line(concat("of the host's memory, for what is offloaded: ",
                     format_bytes(machine.host_memory_limit), " per rank"));
   }
+  if (offloads && machine.pinned_limit > 0) {
+    log_line(
+        concat("of pinned and locked memory: ", format_bytes(machine.pinned_limit), " per rank"));
+  }
+  if (offloads && machine.drive_limit > 0) {
+    log_line(concat("of the drive: ", format_bytes(machine.drive_limit), " per rank"));
+  }
   for (const auto& warning : config.warnings) log_warning(warning);
 }
 

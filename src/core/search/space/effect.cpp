@@ -153,10 +153,8 @@ std::vector<int> ranks_that_differ(const StepConfig& step, const ModelParameters
 }
 
 Effect find_effect(Experiment experiment, const std::vector<int>& ranks, const DryRunner& dry_run) {
-  const Bytes limit = experiment.settings.memory_limit;
-  experiment.settings.memory_limit = kUnlimited;
-  const Bytes host_limit = experiment.settings.host_memory_limit;
-  if (!experiment.settings.is_one_memory()) experiment.settings.host_memory_limit = kNoLimit;
+  const RunSettings given = experiment.settings;
+  experiment.settings = given.without_limits();
   Effect effect;
   effect.fits = true;
   Hash hash;
@@ -171,18 +169,18 @@ Effect find_effect(Experiment experiment, const std::vector<int>& ranks, const D
     }
     add_dry_run(hash, run.walk, *measured);
     const PeakMemory peak = measured->peak_memory;
-    if (!fits_within(limit, *measured, experiment, dry_run, rank) && effect.fits) {
-      effect.fits = false;
-      effect.shortage = concat("needs ", format_bytes(peak.counted()), " on rank ", rank, " of ",
-                               format_bytes(limit));
-    }
     const PeakHostMemory on_host = measured->peak_host_memory;
-    if (!experiment.settings.is_one_memory() && on_host.held > host_limit && effect.fits) {
-      effect.fits = false;
-      effect.shortage =
-          concat("needs ", format_bytes(on_host.held), " of the host's memory on rank ", rank,
-                 " of ", format_bytes(host_limit));
-    }
+    const auto lack = [&](Store store, Bytes need, Bytes limit) {
+      effect.full.set(number_of(store));
+      if (!std::exchange(effect.fits, false)) return;
+      effect.shortage = concat("needs ", format_bytes(need),
+                               store == Store::device ? "" : concat(" of ", description_of(store)),
+                               " on rank ", rank, " of ", format_bytes(limit));
+    };
+    if (!fits_within(given.memory_limit, *measured, experiment, dry_run, rank))
+      lack(Store::device, peak.counted(), given.memory_limit);
+    for (const auto& [store, need, limit] : host_shortages(on_host, given))
+      lack(store, need, limit);
     if (rank == 0) {
       effect.dry = std::move(*measured);
       continue;

@@ -19,6 +19,7 @@ struct Effect {
   Measured dry;  ///< see PooledCandidate
   bool fits = false;
   std::string shortage;  ///< why it does not fit; "" if it does
+  Stores full;           ///< what is too small for it
   std::string skipped;   ///< why there is no step at all; the other members then mean nothing
 };
 

@@ -115,9 +115,9 @@ std::optional<OffloadedStage> least_offload(const TuningConfig& config, int grou
       OffloadedStage own{level, pins, plan_with(config, group_size, stage, level, pins, predictor)};
       if (!own.plan.unsupported.empty()) break;
       if (fits_as_asked(config, own.plan)) return own;
-      const bool fits_on_host = own.plan.fits_on_host;
+      const bool fits_on_host = own.plan.fits_on_host();
       // More offloading is no help where only the host is short.
-      const bool was_near = nearest && nearest->level != level && !nearest->plan.fits_on_host &&
+      const bool was_near = nearest && nearest->level != level && !nearest->plan.fits_on_host() &&
                             nearest->plan.peak.counted() <= config.settings.memory_limit;
       if (!was_near) nearest = std::move(own);
       if (fits_on_host) break;

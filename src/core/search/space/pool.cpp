@@ -178,6 +178,7 @@ class PoolMaker {
     known->second = add({effect.fits ? FateKind::pooled : FateKind::does_not_fit, effect.shortage,
                          candidate.name, pool_.spaces.size() - 1, index});
     if (!effect.fits) {
+      pool_.full |= effect.full;
       ++funnel().does_not_fit;
       return known->second;
     }

@@ -82,6 +82,7 @@ struct Pool {
   std::vector<StageFunnel> funnel;          ///< by stage, in the order of the configuration
   std::vector<SearchedSpace> spaces;
   std::vector<Verdict> verdicts;
+  Stores full;  ///< what is too small for those that do not fit
 
   /// The fate of the point with this index in `spaces[space]`.
   Fate fate(std::size_t space, std::uint64_t index) const;

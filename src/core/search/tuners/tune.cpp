@@ -43,6 +43,18 @@ bool is_memory_alone(const std::vector<StagePlan>& stages, const std::vector<Rec
          });
 }
 
+/// What was too small of the stages, and of the experiments that ran out of it.
+Stores full_of(const TuningConfig& config, const std::vector<StagePlan>& stages,
+               const std::vector<Record>& records) {
+  Stores full;
+  for (const StagePlan& plan : stages) full |= full_stores(plan, config.settings.memory_limit);
+  for (const Record& record : records) {
+    const auto* const fault = std::get_if<OutOfMemory>(&record.outcome);
+    if (fault != nullptr) full.set(number_of(store_of(*fault, config.settings)));
+  }
+  return full;
+}
+
 int largest_group(const TuningConfig& config, int workers, const MemoryPredictor& predictor) {
   for (int ranks = workers; ranks > 0; --ranks) {
     try {
@@ -178,6 +190,11 @@ TuningResult search(const TuningConfig& config, int group_size, Scheduler& sched
     return run_dry(experiment, rank);
   };
   auto parts = default_parts(config, group_size, result.stages, predictor, dry_run);
+  parts.make_pool = [&result, make = parts.make_pool](const auto&... of) {
+    Pool pool = make(of...);
+    result.full |= pool.full;
+    return pool;
+  };
   parts.make_forecaster = [&] {
     if (!rates) rates = measured_rates(config, group_size, scheduler);
     // What was learnt is relative to measured rates.
@@ -198,6 +215,7 @@ TuningResult search(const TuningConfig& config, int group_size, Scheduler& sched
   if (!mattering.empty()) result.remarks.push_back(mattering);
   for (auto& remark : watch.remarks()) result.remarks.push_back(std::move(remark));
   result.nothing_fits = !result.best && !result.stopped && is_memory_alone(result.stages, records);
+  result.full |= full_of(config, result.stages, records);
   result.records.insert(result.records.end(), std::make_move_iterator(records.begin()),
                         std::make_move_iterator(records.end()));
   return result;

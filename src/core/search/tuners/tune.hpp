@@ -55,6 +55,7 @@ struct TuningResult {
   /// True if there is no best and memory alone is why: no stage is feasible, or all that ran was
   /// out of memory. Without a best, this or `stopped`, experiments failed for other reasons.
   bool nothing_fits = false;
+  Stores full = {};  ///< what was too small for stages, for configurations, or in experiments
 };
 
 /// Takes the parameters from the model, and the activations from the stages' dry runs.

@@ -54,7 +54,7 @@ TEST(HostMemory, WhatIsPinnedStaysHeldWhenItIsGivenBack) {
 
 TEST(HostMemory, RefusesAByteTooManyAndNothingChanges) {
   HostMemory memory;
-  memory.limit_to(128 + 50);
+  memory.limit_to({.held = 128 + 50});
   memory.take(Tier::pageable, kCategory, 50);
   try {
     memory.take(Tier::pinned, kCategory, 129);
@@ -74,16 +74,56 @@ TEST(HostMemory, RefusesAByteTooManyAndNothingChanges) {
   EXPECT_EQ(memory.held(), 178U);
 }
 
-TEST(PeakHostMemory, OfTwoRanksIsThatOfTheFullerHostAndTheMostOnADrive) {
-  const PeakHostMemory fuller{.at_peak = {60, 100}, .held = 164, .drive = 5};
-  const PeakHostMemory other{.at_peak = {1, 150}, .held = 151, .drive = 7};
-  const PeakHostMemory expected{.at_peak = {60, 100}, .held = 164, .drive = 7};
+TEST(PeakHostMemory, OfTwoRanksIsThatOfTheFullerHostWithTheMostPinnedAndOnADrive) {
+  const PeakHostMemory fuller{.at_peak = {60, 100}, .held = 164, .drive = 5, .pinned = 64};
+  const PeakHostMemory other{.at_peak = {70, 20}, .held = 148, .drive = 7, .pinned = 128};
+  const PeakHostMemory expected{.at_peak = {60, 100}, .held = 164, .drive = 7, .pinned = 128};
 
   for (const auto& [first, second] : {std::pair{fuller, other}, {other, fuller}}) {
     PeakHostMemory most = first;
     most.merge(second);
     EXPECT_EQ(most, expected);
   }
+}
+
+TEST(HostMemory, BoundsWhatIsPinnedAndLockedTogetherAndNothingElse) {
+  HostMemory memory;
+  memory.limit_to({.pinned = 128 + 50});
+  memory.take(Tier::pageable, kCategory, 1000);
+  memory.take(Tier::pinned, kCategory, 100);
+  memory.take(Tier::locked, kCategory, 50);
+  EXPECT_EQ(memory.peak().pinned, 128U + 50U);
+  memory.give_back(Tier::locked, 50);
+  try {
+    memory.take(Tier::locked, kCategory, 51);
+    FAIL() << "51 bytes fit into 50";
+  } catch (const OutOfMemoryError& fault) {
+    EXPECT_EQ(fault.tier, Tier::locked);
+    EXPECT_EQ(fault.requested, 51U);
+    EXPECT_EQ(fault.in_use, 128U);
+    EXPECT_EQ(fault.limit, 178U);
+  }
+  EXPECT_THROW(memory.take(Tier::pinned, kCategory, 33), OutOfMemoryError) << "64 as it is held";
+
+  memory.take(Tier::pinned, kCategory, 32);
+  EXPECT_EQ(memory.pinned(), 160U);
+  EXPECT_EQ(memory.peak().pinned, 178U);
+}
+
+TEST(HostMemory, BoundsTheFilesOnADrive) {
+  HostMemory memory;
+  memory.limit_to({.drive = 100});
+  memory.take(Tier::nvme, kCategory, 60);
+  try {
+    memory.take(Tier::nvme, kCategory, 41);
+    FAIL() << "41 bytes fit into 40";
+  } catch (const OutOfMemoryError& fault) {
+    EXPECT_EQ(fault.tier, Tier::nvme);
+    EXPECT_EQ(fault.in_use, 60U);
+    EXPECT_EQ(fault.limit, 100U);
+  }
+  memory.take(Tier::nvme, kCategory, 40);
+  EXPECT_EQ(memory.peak().drive, 100U);
 }
 
 TEST(HostMemory, BeginsAnewWithoutCacheAndPeak) {

@@ -37,7 +37,8 @@ Measured awkward() {
   }
   measured.peak_memory.active = 65937544832;
   measured.peak_memory.reserved = 65938653184;
-  measured.peak_host_memory = {{1'000'000'000'001, 2'000'000'000'003}, 3'000'000'000'007};
+  measured.peak_host_memory = {
+      {1'000'000'000'001, 2'000'000'000'003, 5}, 3'000'000'000'007, 7, 4'000'000'000'001};
   measured.peak_memory.phase = StepPhase::update;
   measured.peak_memory.phases[3] = StepPhase::reduction;
   measured.ledger = test::make_ledger();

@@ -228,6 +228,28 @@ TEST(MachineOfRun, AModelParallelGroupIsOneWorker) {
                         "experiment"));
 }
 
+// As host_memory_limit.
+TEST(MachineOfRun, WhatIsPinnedAndStoredOfANodeIsDividedByTheWorkersOfTheFullestOne) {
+  auto config = make_config();
+  EXPECT_EQ(machine_of_run(config, three_workers(), 3).pinned_limit, 0U);
+  EXPECT_EQ(machine_of_run(config, three_workers(), 3).drive_limit, 0U);
+  config.pinned_limit = 8 * kGiB;
+  config.drive_limit = 10 * kGiB;
+
+  const Machine machine = machine_of_run(config, three_workers(), 3);
+  const auto most = static_cast<Bytes>(machine.devices_per_node);
+  const Machine planned = machine_of_plan(config, {16, 8}, {cpu(100 * kGiB, 99 * kGiB)});
+
+  EXPECT_GT(most, 1U);
+  EXPECT_EQ(machine.pinned_limit, 8 * kGiB / most);
+  EXPECT_EQ(machine.drive_limit, 10 * kGiB / most);
+  EXPECT_EQ(planned.pinned_limit, kGiB);
+  EXPECT_EQ(planned.drive_limit, 10 * kGiB / 8);
+  EXPECT_EQ(machine_of_plan(config, {2}, {cpu(100 * kGiB, 99 * kGiB)}).pinned_limit, 4 * kGiB);
+  EXPECT_EQ(completed(config, machine).settings.pinned_limit, machine.pinned_limit);
+  EXPECT_EQ(completed(config, machine).settings.drive_limit, machine.drive_limit);
+}
+
 TEST(MachineOfPlan, HasDataParallelRanks) {
   auto config = make_config();
   config.autotuning.mp_size = 4;

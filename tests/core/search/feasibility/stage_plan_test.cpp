@@ -112,6 +112,39 @@ TEST(PlanStages, TheDryRunFindsTheLargestMicroBatchToTheByte) {
   }
 }
 
+/// A step that needs 100 bytes of the device, and of the host and its drive what the limits are.
+Outcome offloaded(const Experiment& experiment, int rank) {
+  const auto samples = static_cast<Bytes>(point_of(experiment).micro_batch);
+  if (experiment.settings.pinned_limit != 0) return OutOfMemory{.tier = Tier::pinned};
+  Measured measured;
+  measured.peak_memory.allocated = 100 + samples;
+  measured.peak_host_memory = {.at_peak = {}, .held = 10, .drive = 30, .pinned = 20};
+  if (rank == 1) ++measured.peak_host_memory.pinned;
+  return measured;
+}
+
+TEST(PlanStages, AsksForWhatIsNeededWithoutLimitsAndComparesItWithThem) {
+  auto config = make_tuning_config(110);
+  config.stages = {3};
+  config.settings.pinned_limit = 20;
+  config.settings.drive_limit = 30;
+
+  const StagePlan plan = plan_stages(config, 2, offloaded).front();
+
+  EXPECT_EQ(plan.unsupported, "");
+  EXPECT_EQ(plan.shortages, (std::vector{HostShortage{Store::pinned, 21, 20}})) << "of rank 1";
+  EXPECT_FALSE(plan.feasible);
+  EXPECT_EQ(full_stores(plan, 110), Stores().set(number_of(Store::pinned)));
+  EXPECT_EQ(full_stores(plan, 90),
+            Stores().set(number_of(Store::pinned)).set(number_of(Store::device)));
+
+  config.settings.pinned_limit = 21;
+  const StagePlan other = plan_stages(config, 2, offloaded).front();
+  EXPECT_TRUE(other.fits_on_host());
+  EXPECT_EQ(other.max_micro_batch, 10);
+  EXPECT_EQ(full_stores(other, 110), Stores());
+}
+
 /// A caching allocator that reserves 15 bytes a sample as long as there is room, and needs 12.
 Outcome cached(const Experiment& experiment, int /*rank*/) {
   const auto samples = static_cast<Bytes>(point_of(experiment).micro_batch);

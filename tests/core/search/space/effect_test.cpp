@@ -110,6 +110,25 @@ TEST(FindEffect, TellsWaysOfSwappingApart) {
   EXPECT_EQ(numbers.size(), ways.size());
 }
 
+TEST(FindEffect, NamesEveryStoreThatIsTooSmallAndTheFirstOfThemInWords) {
+  const PeakHostMemory needed = effect_of(swapping(nullptr, {})).dry.peak_host_memory;
+  Experiment experiment = swapping(nullptr, {}).make();
+  RunSettings& settings = experiment.settings;
+  settings.host_memory_limit = needed.held;
+  settings.pinned_limit = needed.pinned;
+  settings.drive_limit = needed.drive;
+  EXPECT_TRUE(find_effect(experiment, {0, 1}, make_dry_runner()).fits);
+
+  --settings.pinned_limit;
+  --settings.drive_limit;
+  const Effect effect = find_effect(experiment, {0, 1}, make_dry_runner());
+
+  EXPECT_FALSE(effect.fits);
+  EXPECT_EQ(effect.full, Stores().set(number_of(Store::pinned)).set(number_of(Store::drive)));
+  EXPECT_THAT(effect.shortage, testing::HasSubstr(" of pinned memory on rank "));
+  EXPECT_EQ(effect.dry.peak_host_memory, needed) << "found without the limits";
+}
+
 TEST(IsDominated, SaysNothingOfStepsThatUseADrive) {
   const Measured plain = effect_of(swapping(nullptr, {})).dry;
   const Measured read = effect_of(swapping("pipeline_read", {})).dry;

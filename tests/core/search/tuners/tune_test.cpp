@@ -215,6 +215,7 @@ TEST(Tune, SaysThatNothingFits) {
 
   EXPECT_FALSE(run.result.best);
   EXPECT_TRUE(run.result.nothing_fits);
+  EXPECT_EQ(run.result.full, Stores().set(number_of(Store::device)));
   EXPECT_THAT(run.result.records, testing::IsEmpty());
 }
 

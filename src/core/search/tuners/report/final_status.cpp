@@ -51,7 +51,7 @@ RunStatus final_status(const TuningResult& result, Seconds elapsed) {
   } else if (result.nothing_fits) {
     status.state = RunState::nothing_fits;
     status.exit_code = exit_nothing_fits;
-    status.message = kNothingFits;
+    status.message = nothing_fits_text(result.full);
   } else {
     status.state = RunState::failed;
     status.exit_code = exit_internal_error;

@@ -7,10 +7,6 @@
 
 namespace dstune {
 
-/// The message of a run or a plan in which nothing fits, with advice.
-constexpr const char* kNothingFits =
-    "no experiment fits in memory; raise memory_limit, use more ranks or a smaller model";
-
 /// The status of a run that has ended: found, interrupted, nothing fits or failed, with advice on
 /// what to do next.
 /// @param elapsed  the time since the start of the run, continued over resumes

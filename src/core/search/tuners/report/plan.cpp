@@ -84,4 +84,12 @@ bool fits(const Plan& plan) {
                      [](const StagePlan& stage) { return stage.feasible; });
 }
 
+Stores full_stores(const Plan& plan) {
+  Stores full = plan.pool ? plan.pool->full : Stores();
+  for (const StagePlan& stage : plan.stages) {
+    full |= full_stores(stage, plan.config.settings.memory_limit);
+  }
+  return full;
+}
+
 }  // namespace dstune

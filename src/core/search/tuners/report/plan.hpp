@@ -44,4 +44,7 @@ Plan make_plan(const CommandLine& options, const LocalBackends& backends);
 /// Whether anything fits in memory.
 bool fits(const Plan& plan);
 
+/// What is too small for the stages and configurations that do not fit.
+Stores full_stores(const Plan& plan);
+
 }  // namespace dstune

@@ -34,6 +34,7 @@ struct MemoryColumns {
   bool in_flight = false;
   bool reserved = false;
   bool host = false;
+  bool drive = false;
 };
 
 std::vector<Table::Column> stage_columns(const MemoryColumns& with) {
@@ -43,31 +44,35 @@ std::vector<Table::Column> stage_columns(const MemoryColumns& with) {
   if (with.in_flight) columns.push_back({"in flight"});
   if (with.reserved) columns.push_back({"reserved"});
   if (with.host) columns.push_back({"host"});
+  if (with.drive) columns.push_back({"drive"});
   columns.push_back({"feasible", Table::Align::left});
   columns.push_back({"max micro-batch"});
   return columns;
 }
 
-/// What of the host's memory is missing, and whether it is the rounding of what is pinned alone.
-std::string host_shortage(const StagePlan& plan, Bytes limit) {
+/// What is missing, and whether it is the rounding of what is pinned alone.
+std::string describe(const HostShortage& shortage, const StagePlan& plan) {
   const Bytes as_asked = plan.peak_host.at_peak.total();
   const std::string text =
-      concat("stage ", plan.stage, " does not fit into the host's memory: a rank needs ",
-             format_bytes(plan.peak_host.held), " of ", format_bytes(limit));
-  const bool may_round_nothing = !plan.pins_in_any_case && as_asked != plan.peak_host.held;
-  if (!may_round_nothing || as_asked > limit) return concat(text, "\n");
+      concat("stage ", plan.stage, " does not fit into ", description_of(shortage.store),
+             ": a rank needs ", format_bytes(shortage.need), " of ", format_bytes(shortage.limit));
+  const bool may_round_nothing = shortage.store == Store::host && !plan.pins_in_any_case &&
+                                 as_asked != plan.peak_host.held && as_asked <= shortage.limit;
+  if (!may_round_nothing) return concat(text, "\n");
   return concat(text, "; with pin_memory false, which rounds nothing up, ", format_bytes(as_asked),
                 " at most, which fits\n");
 }
 
-std::string format_stages(const std::vector<StagePlan>& stages, Bytes host_limit) {
+std::string format_stages(const std::vector<StagePlan>& stages) {
   const MemoryColumns with{
       .in_flight = std::ranges::any_of(
           stages, [](const StagePlan& plan) { return plan.peak.in_flight() > 0; }),
       .reserved =
           std::ranges::any_of(stages, [](const StagePlan& plan) { return plan.peak.reserved > 0; }),
       .host = std::ranges::any_of(stages,
-                                  [](const StagePlan& plan) { return plan.peak_host.held > 0; })};
+                                  [](const StagePlan& plan) { return plan.peak_host.held > 0; }),
+      .drive = std::ranges::any_of(stages,
+                                   [](const StagePlan& plan) { return plan.peak_host.drive > 0; })};
   Table table(stage_columns(with));
   std::string remarks;
   for (const auto& plan : stages) {
@@ -78,14 +83,14 @@ std::string format_stages(const std::vector<StagePlan>& stages, Bytes host_limit
     if (with.in_flight) row.push_back(cell(plan.peak.in_flight(), is_known));
     if (with.reserved) row.push_back(cell(plan.peak.reserved, is_known));
     if (with.host) row.push_back(cell(plan.peak_host.held, is_known));
+    if (with.drive) row.push_back(cell(plan.peak_host.drive, is_known));
     row.emplace_back(plan.feasible ? "yes" : "no");
     row.push_back(plan.feasible ? std::to_string(plan.max_micro_batch) : "-");
     table.add_row(std::move(row));
     if (!plan.unsupported.empty()) {
       remarks += concat("stage ", plan.stage, " cannot run: ", plan.unsupported, '\n');
-    } else if (!plan.fits_on_host) {
-      remarks += host_shortage(plan, host_limit);
     }
+    for (const HostShortage& shortage : plan.shortages) remarks += describe(shortage, plan);
     if (!plan.advice.empty()) remarks += concat("stage ", plan.stage, ": ", plan.advice, '\n');
   }
   if (with.host) {
@@ -152,6 +157,16 @@ std::string format_experiments(const std::vector<Experiment>& experiments,
       foretold == nullptr ? "" : concat("\nSteps as predicted from ", foretold->origin, "\n"));
 }
 
+json::array to_json(const std::vector<HostShortage>& shortages) {
+  json::array list;
+  for (const HostShortage& shortage : shortages) {
+    list.push_back({{"tier", name_of(shortage.store)},
+                    {"needed_bytes", shortage.need},
+                    {"limit_bytes", shortage.limit}});
+  }
+  return list;
+}
+
 json::object stage_to_json(const StagePlan& plan) {
   json::object object;
   object["stage"] = plan.stage;
@@ -170,7 +185,8 @@ json::object stage_to_json(const StagePlan& plan) {
       object["host_memory_at_peak_bytes"].as_object()["locked"] = plan.peak_host.at_peak.locked;
     }
     if (plan.peak_host.drive > 0) object["peak_drive_bytes"] = plan.peak_host.drive;
-    object["fits_on_host"] = plan.fits_on_host;
+    object["fits_on_host"] = plan.fits_on_host();
+    if (!plan.fits_on_host()) object["shortages"] = to_json(plan.shortages);
   }
   if (!plan.unsupported.empty()) object["unsupported"] = plan.unsupported;
   if (!plan.advice.empty()) object["advice"] = plan.advice;
@@ -210,6 +226,31 @@ std::string limit_text(const TuningConfig& config, const Machine& machine) {
       machine.memory_limit_origin.empty() ? "" : concat(": ", limit_origin(config, machine)));
 }
 
+/// Whether a stage, or a configuration of the spaces, has files on a drive.
+bool uses_drive(const std::vector<StagePlan>& stages, const Pool* pool) {
+  return std::ranges::any_of(stages,
+                             [](const StagePlan& plan) { return plan.peak_host.drive > 0; }) ||
+         (pool != nullptr &&
+          (pool->full[number_of(Store::drive)] ||
+           std::ranges::any_of(pool->candidates, [](const PooledCandidate& candidate) {
+             return candidate.dry.peak_host_memory.drive > 0;
+           })));
+}
+
+/// The limits of a rank beside its memory, of which the drive's is asked for where it is used.
+std::string node_limit_lines(const RunSettings& settings, bool uses_drive) {
+  std::string lines;
+  if (settings.pinned_limit > 0) {
+    lines += concat("pinned memory ", format_bytes(settings.pinned_limit), " per rank\n");
+  }
+  if (settings.drive_limit > 0) {
+    lines += concat("drive         ", format_bytes(settings.drive_limit), " per rank\n");
+  } else if (uses_drive) {
+    lines += "drive         not known: dstune.drive_limit sets what a node has\n";
+  }
+  return lines;
+}
+
 std::string host_limit_line(const TuningConfig& config, const std::vector<StagePlan>& stages) {
   const RunSettings& settings = config.settings;
   const bool matters = std::ranges::any_of(stages, [](const StagePlan& plan) {
@@ -238,12 +279,12 @@ std::string format_plan_table(const TuningConfig& config, const Machine& machine
                                       : concat("loss          ", describe(settings.loss), "\n"),
       checkpointing_line(config), "ranks         ", machine.group_size, " per experiment\n",
       "memory limit  ", limit_text(config, machine), "\n", host_limit_line(config, stages),
-      "activations   ", format_bytes(info.activation_bytes_per_micro_batch),
+      node_limit_lines(settings, uses_drive(stages, pool)), "activations   ",
+      format_bytes(info.activation_bytes_per_micro_batch),
       " per rank and sample of the micro-batch, sequence length ", settings.sequence_length,
       settings.lengths.varies() ? concat(", the longest: ", describe(settings.lengths)) : "",
       "\n\nMemory per rank at micro-batch 1: the peak of each category, and of all\n\n",
-      format_stages(stages, settings.host_memory_limit),
-      describe_beside_plan(settings, machine.group_size),
+      format_stages(stages), describe_beside_plan(settings, machine.group_size),
       experiments_title(experiments.size(), pool),
       format_experiments(shown_experiments(experiments, pool), foretold),
       pool == nullptr || pool->funnel.empty()
@@ -278,6 +319,8 @@ std::string format_plan_json(const TuningConfig& config, const Machine& machine,
   if (!config.settings.is_one_memory() && config.settings.host_memory_limit != kNoLimit) {
     plan["host_memory_limit_bytes"] = config.settings.host_memory_limit;
   }
+  if (config.settings.pinned_limit > 0) plan["pinned_limit_bytes"] = config.settings.pinned_limit;
+  if (config.settings.drive_limit > 0) plan["drive_limit_bytes"] = config.settings.drive_limit;
   plan["memory_beside_plan_bytes"] =
       sum_of(memory_beside_plan(config.settings, machine.group_size));
   auto& stage_list = plan["stages"].emplace_array();

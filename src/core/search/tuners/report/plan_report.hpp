@@ -28,7 +28,8 @@ std::string format_plan_table(const TuningConfig& config, const Machine& machine
 /// the user's, "memory_limit_origin", if it is known, "memory_beside_plan_bytes", "stages":
 /// [{"stage", "memory_bytes_per_rank", "activation_bytes_per_micro_batch", "feasible",
 /// "max_micro_batch", "peak_memory_bytes", "peak_active_bytes", "peak_reserved_bytes";
-/// "peak_host_memory_bytes", "fits_on_host" where something is offloaded;
+/// "peak_host_memory_bytes", "fits_on_host" where something is offloaded, with "shortages":
+/// [{"tier", "needed_bytes", "limit_bytes"}] if it does not fit;
 /// "unsupported" where it is}], "experiments": [{"name", "ds_config"; "predicted_step_time_s",
 /// "predicted_interval_90_s": [low, high] where they are foretold}]}, indented, with a line end.
 /// @param pool  the pool for add_funnel(); null: there are no search spaces

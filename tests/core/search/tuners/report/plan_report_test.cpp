@@ -167,6 +167,36 @@ TEST(FormatPlanTable, NamesTheLossUnlessItIsTheUsualOne) {
               HasSubstr("loss          plain, logits kept\n"));
 }
 
+TEST(FormatPlanTable, NamesTheStoresThatAreTooSmallAndByHowMuch) {
+  auto config = make_tuning_config(400);
+  config.settings.host_memory_limit = 1000;
+  auto stages = plan_stages(config, 2, SimulatedMachine().predictor());
+  StagePlan& last = stages.back();
+  last.peak_host = {.at_peak = {}, .held = 500, .drive = 301, .pinned = 201};
+  EXPECT_THAT(format_plan_table(config, kTwoRanks, stages, {}),
+              HasSubstr("drive         not known: dstune.drive_limit sets what a node has\n"));
+  config.settings.pinned_limit = 200;
+  config.settings.drive_limit = 300;
+  last.shortages = host_shortages(last.peak_host, config.settings);
+
+  const auto table = format_plan_table(config, kTwoRanks, stages, {});
+  const auto plan = json::parse(format_plan_json(config, kTwoRanks, stages, {})).as_object();
+
+  EXPECT_THAT(table, HasSubstr("pinned memory 200 B per rank\ndrive         300 B per rank\n"));
+  EXPECT_THAT(table, ContainsRegex("\\| +host \\| +drive \\|"));
+  EXPECT_THAT(table, ContainsRegex("\\| +500 B \\| +301 B \\|"));
+  EXPECT_THAT(table, HasSubstr("stage 3 does not fit into pinned memory: a rank needs 201 B of "
+                               "200 B\nstage 3 does not fit into the drive: a rank needs 301 B of "
+                               "300 B\n"));
+  EXPECT_EQ(plan.at("pinned_limit_bytes"), 200);
+  EXPECT_EQ(plan.at("drive_limit_bytes"), 300);
+  const auto& stage = plan.at("stages").as_array().back().as_object();
+  EXPECT_EQ(stage.at("fits_on_host"), false);
+  EXPECT_EQ(stage.at("shortages"),
+            json::value({{{"tier", "pinned"}, {"needed_bytes", 201U}, {"limit_bytes", 200U}},
+                         {{"tier", "drive"}, {"needed_bytes", 301U}, {"limit_bytes", 300U}}}));
+}
+
 TEST(FormatPlanTable, HasNoNumbersForAStageThatIsNotModelled) {
   const auto config = make_tuning_config(400);
   auto stages = plan_stages(config, 2, SimulatedMachine().predictor());
