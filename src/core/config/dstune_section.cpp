@@ -40,6 +40,7 @@ constexpr KeyRule kDstuneRules[] = {
     any("host_memory_limit"),
     any("pinned_limit"),
     any("drive_limit"),
+    text("nvme_path"),
     any("offload"),
     choice("allocator", "exact|caching"),
     integer("ranks_per_experiment", 1, kMostRanks).or_null(),
@@ -224,6 +225,8 @@ bool read_dstune(const json::value& section, const CommandLine& options, TuningC
   if (const auto* offload = reader.find("offload")) {
     config.offload = read_offload_search(*offload, problems);
   }
+  reader.read("nvme_path", config.offload.nvme_path);
+  check_drive(config.offload, problems);
   if (options.memory_limit) settings.memory_limit = *options.memory_limit;
   if (options.ranks_per_experiment) config.ranks_per_experiment = options.ranks_per_experiment;
   if (options.backend) settings.backend = *options.backend;

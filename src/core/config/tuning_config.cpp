@@ -146,6 +146,10 @@ void complete_offload(const json::object& fixed, TuningConfig& config, Problems&
                  "is given, but zero_optimization of the file says what is offloaded; accepted: "
                  "one of the two");
   }
+  if (!config.offload.nvme_path.empty()) {
+    config.warnings.emplace_back(
+        "dstune.nvme_path is not used, since zero_optimization of the file says what is offloaded");
+  }
   config.offload.when = OffloadWhen::never;
 }
 

@@ -56,6 +56,34 @@ TEST_F(OffloadSearchTest, TakesAListOfLevelsEachOnce) {
   EXPECT_THAT(offload.levels_of(0), IsEmpty());
 }
 
+TEST_F(OffloadSearchTest, GoesToADriveWhereItIsNeededAndAFolderIsGiven) {
+  EXPECT_THAT(read("").offload.levels_of(3), ElementsAre(optimizer, optimizer_and_parameters));
+
+  const auto if_needed = read(R"(, "nvme_path": "/mnt/nvme")").offload;
+  EXPECT_EQ(if_needed.nvme_path, "/mnt/nvme");
+  EXPECT_THAT(if_needed.levels_of(3),
+              ElementsAre(optimizer, optimizer_and_parameters, optimizer_on_nvme));
+  EXPECT_THAT(if_needed.levels_of(2), ElementsAre(optimizer));
+  EXPECT_THAT(if_needed.levels_of(0), IsEmpty());
+
+  const auto always = read(R"(, "nvme_path": "/mnt/nvme", "offload": "always")").offload;
+  EXPECT_THAT(always.levels_of(3), ElementsAre(optimizer, optimizer_and_parameters));
+
+  const auto listed =
+      read(R"(, "nvme_path": "/mnt/nvme", "offload": ["optimizer_on_nvme", "none"])").offload;
+  EXPECT_THAT(listed.levels_of(3), ElementsAre(optimizer_on_nvme, none));
+  EXPECT_THAT(listed.levels_of(2), ElementsAre(none));
+}
+
+TEST_F(OffloadSearchTest, NeedsTheFolderOfTheDriveThatItIsToUse) {
+  EXPECT_THAT(fault(R"(, "offload": ["none", "optimizer_on_nvme"])"),
+              HasSubstr("/dstune/nvme_path  is missing; the level \"optimizer_on_nvme\""));
+  EXPECT_THAT(fault(R"(, "nvme_path": "")"), HasSubstr("/dstune/nvme_path  is \"\""));
+  EXPECT_THAT(fault(R"(, "nvme_pth": "/mnt/nvme")"), HasSubstr("did you mean \"nvme_path\"?"));
+  EXPECT_THAT(read(R"(, "nvme_path": "/n")", R"({"offload_param": {"device": "cpu"}})").warnings,
+              testing::Contains(HasSubstr("dstune.nvme_path is not used")));
+}
+
 TEST_F(OffloadSearchTest, NamesWhatIsWrong) {
   EXPECT_THAT(fault(R"(, "offload": "sometimes")"),
               HasSubstr("/dstune/offload  is \"sometimes\"; accepted: \"never\", \"if_needed\""));
@@ -87,8 +115,8 @@ TEST_F(OffloadSearchTest, TakesATunerThatSearchesSpaces) {
 }
 
 TEST_F(OffloadSearchTest, ALevelIsTheSettingsThatMakeIt) {
-  const AxisGroup in_2 = offload_axes(2, {none, optimizer}, false);
-  const AxisGroup in_3 = offload_axes(3, {optimizer, optimizer_and_parameters}, true);
+  const AxisGroup in_2 = offload_axes(2, {none, optimizer}, {.pins = false});
+  const AxisGroup in_3 = offload_axes(3, {optimizer, optimizer_and_parameters}, {});
 
   ASSERT_EQ(in_2.tied.size(), 2U);
   EXPECT_EQ(in_2.tied[0].pointer, "/zero_optimization/offload_optimizer/device");
@@ -100,6 +128,23 @@ TEST_F(OffloadSearchTest, ALevelIsTheSettingsThatMakeIt) {
   EXPECT_THAT(in_3.tied[2].values, ElementsAre("none", "cpu"));
   EXPECT_EQ(in_3.tied[3].pointer, "/zero_optimization/offload_param/pin_memory");
   EXPECT_THAT(in_3.tied[3].values, ElementsAre(true, true));
+}
+
+TEST_F(OffloadSearchTest, ALevelWithADriveHasItsBuffersAndTheOthersTheDefaults) {
+  const AxisGroup group = offload_axes(3, {optimizer, optimizer_on_nvme}, {true, "/mnt/nvme"});
+
+  ASSERT_EQ(group.tied.size(), 7U);
+  EXPECT_THAT(group.tied[0].values, ElementsAre("cpu", "nvme"));
+  EXPECT_THAT(group.tied[2].values, ElementsAre("none", "cpu"));
+  EXPECT_EQ(group.tied[4].pointer, "/zero_optimization/offload_optimizer/nvme_path");
+  EXPECT_THAT(group.tied[4].values, ElementsAre(json::value(nullptr), "/mnt/nvme"));
+  EXPECT_EQ(group.tied[5].pointer, "/zero_optimization/offload_optimizer/buffer_count");
+  EXPECT_THAT(group.tied[5].values, ElementsAre(4, 4));
+  EXPECT_EQ(group.tied[6].pointer, "/zero_optimization/sub_group_size");
+  EXPECT_THAT(group.tied[6].values, ElementsAre(1'000'000'000, 100'000'000));
+
+  EXPECT_EQ(offload_axes(3, {optimizer_on_nvme}, {true, "/n", 0}).tied.size(), 6U)
+      << "the file says how large sub-groups are";
 }
 
 }  // namespace

@@ -38,14 +38,14 @@ class OffloadSpaceTest : public testing::Test {
 
   Outcome outcome(const Experiment& experiment) const {
     const json::object& zero = experiment.ds_config.json().at("zero_optimization").as_object();
-    const auto is_on_host = [&](const char* section) {
+    const auto is_off_device = [&](const char* section) {
       const auto* const found = zero.if_contains(section);
-      return found != nullptr && found->at("device") == "cpu";
+      return found != nullptr && found->at("device") != "none";
     };
     const auto stage = zero.at("stage").to_number<int>();
     const Needs& needs = needs_.at(stage);
-    const bool optimizer = is_on_host("offload_optimizer");
-    const bool parameters = is_on_host("offload_param");
+    const bool optimizer = is_off_device("offload_optimizer");
+    const bool parameters = is_off_device("offload_param");
     Measured measured;
     measured.peak_memory.allocated = (parameters  ? needs.all
                                       : optimizer ? needs.optimizer
@@ -54,9 +54,18 @@ class OffloadSpaceTest : public testing::Test {
     if (optimizer) {
       const bool pins = zero.at("offload_optimizer").at("pin_memory").as_bool();
       measured.peak_host_memory.held = (pins ? 40 : 30) + (parameters ? 20 : 0);
+      if (make_step_config(experiment).swaps_optimizer()) {
+        swap(make_step_config(experiment), measured.peak_host_memory);
+      }
     }
     if (measured.peak_memory.allocated > experiment.settings.memory_limit) return OutOfMemory{};
     return measured;
+  }
+
+  /// The buffers take an element in 10 million of a sub-group; the drive has 60.
+  static void swap(const StepConfig& step, PeakHostMemory& peak) {
+    peak.held = 2 + static_cast<Bytes>(step.sub_group_size / 10'000'000);
+    peak.drive = 60;
   }
 
   MemoryPredictor predictor() const {
@@ -78,6 +87,16 @@ class OffloadSpaceTest : public testing::Test {
       }
     }
     return found;
+  }
+
+  /// The values of a place of zero_optimization that are added to stage 3.
+  static std::vector<json::value> values(const TuningConfig& config, const std::string& place) {
+    for (const AxisGroup& group : config.space.axes_of(3)) {
+      for (const Axis& axis : group.tied) {
+        if (axis.pointer == "/zero_optimization/" + place) return axis.values;
+      }
+    }
+    return {};
   }
 
   TuningConfig config_;
@@ -133,6 +152,64 @@ TEST_F(OffloadSpaceTest, PinsNothingWhereOnlyThatFitsIntoTheHost) {
   EXPECT_THAT(devices(searched(), 2), IsEmpty());
 }
 
+TEST_F(OffloadSpaceTest, GoesToADriveWhereNothingElseFitsAndAFolderIsGiven) {
+  needs_[3] = {150, 90, 20};
+  config_.settings.host_memory_limit = 15;
+  EXPECT_THAT(devices(searched(), 3), IsEmpty());
+
+  config_.offload.nvme_path = "/mnt/nvme";
+  const TuningConfig config = searched();
+
+  EXPECT_THAT(devices(config, 3), ElementsAre("nvme"));
+  EXPECT_THAT(devices(config, 3, "offload_param"), ElementsAre("cpu"));
+  EXPECT_THAT(values(config, "offload_optimizer/nvme_path"), ElementsAre("/mnt/nvme"));
+  EXPECT_THAT(values(config, "sub_group_size"), ElementsAre(kUsualSubGroup));
+  EXPECT_THAT(config.notes,
+              ElementsAre(HasSubstr("nothing of stage 3 fits on the device and in the host's "
+                                    "memory, so that the optimizer is on the drive"),
+                          HasSubstr("dstune-mpi --nvme-sweep /mnt/nvme finds")));
+
+  config_.settings.drive_limit = 59;
+  EXPECT_THAT(devices(searched(), 3), IsEmpty());
+}
+
+TEST_F(OffloadSpaceTest, LeavesADriveAloneWhereTheHostIsEnough) {
+  needs_[3] = {150, 90, 20};
+  config_.offload.nvme_path = "/mnt/nvme";
+
+  EXPECT_THAT(devices(searched(), 3), ElementsAre("cpu", "cpu"));
+  EXPECT_THAT(values(searched(), "sub_group_size"), IsEmpty());
+  EXPECT_THAT(searched().notes, ElementsAre(HasSubstr("in the host's memory there")));
+}
+
+TEST_F(OffloadSpaceTest, TakesSmallerSubGroupsForADriveWhereTheUsualBuffersDoNotFit) {
+  needs_[3] = {150, 90, 20};
+  config_.offload.nvme_path = "/mnt/nvme";
+  config_.settings.host_memory_limit = 11;
+  EXPECT_THAT(values(searched(), "sub_group_size"), ElementsAre(kSmallSubGroup));
+  EXPECT_THAT(values(searched(), "offload_optimizer/pin_memory"), ElementsAre(true));
+
+  config_.deepspeed.set("zero_optimization", {{"sub_group_size", 90'000'000}});
+  EXPECT_THAT(values(searched(), "sub_group_size"), IsEmpty()) << "the user's is kept";
+  EXPECT_THAT(devices(searched(), 3), ElementsAre("nvme"));
+  config_.deepspeed.set("zero_optimization", {{"sub_group_size", 91'000'000'000}});
+  EXPECT_THAT(devices(searched(), 3), IsEmpty());
+}
+
+TEST_F(OffloadSpaceTest, HasADriveAmongTheUsersLevels) {
+  config_.offload = {OffloadWhen::levels,
+                     true,
+                     {OffloadLevel::optimizer, OffloadLevel::optimizer_on_nvme},
+                     "/mnt/nvme"};
+  EXPECT_THAT(devices(searched(), 3), ElementsAre("cpu", "nvme"));
+  EXPECT_THAT(values(searched(), "sub_group_size"), ElementsAre(1'000'000'000, kUsualSubGroup));
+  EXPECT_THAT(devices(searched(), 2), ElementsAre("cpu"));
+  EXPECT_THAT(searched().notes, ElementsAre(HasSubstr("--nvme-sweep")));
+
+  config_.deepspeed.set("aio", {{"block_size", 4096}});
+  EXPECT_THAT(searched().notes, IsEmpty());
+}
+
 TEST_F(OffloadSpaceTest, ToldOtherwiseDoesOtherwise) {
   config_.offload = {OffloadWhen::never, true, {}};
   EXPECT_TRUE(searched().space.empty());
@@ -181,6 +258,31 @@ TEST_F(OffloadSpaceTest, AdvisesTheLeastWhereOnlyTheHostIsShort) {
   needs_[3] = {150, 120, 20};
   EXPECT_THAT(offload_advice(config_, machine_, 3, predictor()),
               HasSubstr("a rank needs 21 B of the device and 50 B (too much: 29 B)"));
+}
+
+TEST_F(OffloadSpaceTest, AdvisesADriveWhereTheHostIsNotEnough) {
+  const auto advice = [&](int stage) {
+    return offload_advice(config_, machine_, stage, predictor());
+  };
+  needs_[3] = {150, 90, 20};
+  config_.settings.host_memory_limit = 15;
+  EXPECT_THAT(advice(3), testing::EndsWith("; the optimizer could be on a drive instead: "
+                                           "dstune.nvme_path names a folder there"));
+  EXPECT_THAT(advice(2), testing::Not(HasSubstr("drive"))) << "stage 3 alone has it";
+
+  config_.offload.nvme_path = "/mnt/nvme";
+  EXPECT_THAT(advice(3),
+              HasSubstr("of the host at micro-batch 1; with the optimizer on NVMe and the "
+                        "parameters in the host's memory (offload_optimizer nvme, offload_param "
+                        "cpu), sub_group_size 100000000, it fits: 21 B of the device, 12 B of the "
+                        "host and 60 B of the drive per rank at micro-batch 1, up to"));
+  config_.settings.drive_limit = 50;
+  EXPECT_THAT(advice(3), HasSubstr("3 B of the host and 60 B (too much: 50 B) of the drive at"));
+
+  needs_[3] = {150, 120, 120};
+  config_.settings.host_memory_limit = 1000;
+  config_.offload.nvme_path.clear();
+  EXPECT_THAT(advice(3), testing::Not(HasSubstr("drive"))) << "it spares nothing of the device";
 }
 
 TEST_F(OffloadSpaceTest, AdvisesWhatFitsOrWhatIsStillTooMuch) {

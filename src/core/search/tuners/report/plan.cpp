@@ -53,14 +53,14 @@ void log_warnings(const Plan& plan) {
 void add_stages(Plan& plan) {
   const MemoryPredictor predictor = make_memory_predictor(plan.device);
   const int group_size = plan.machine.group_size;
-  plan.config =
-      with_offload(std::move(plan.config), plan.machine, predictor, make_dry_runner(plan.device));
+  const TuningConfig given = plan.config;  // advice is on what the user asks for, without our axes
+  plan.config = with_offload(given, plan.machine, predictor, make_dry_runner(plan.device));
   plan.stages = plan_stages(plan.config, group_size, predictor);
   check_modelled(plan.config, plan.stages);
   for (StagePlan& stage : plan.stages) {
     if (fits_as_asked(plan.config, stage) || !stage.unsupported.empty()) continue;
     if (says_what_is_offloaded(plan.config.deepspeed.json(), {}, {})) continue;
-    stage.advice = offload_advice(plan.config, plan.machine, stage.stage, predictor);
+    stage.advice = offload_advice(given, plan.machine, stage.stage, predictor);
   }
 }
 
