@@ -13,7 +13,7 @@ import unittest
 
 from nvme_test import has_direct_io
 from processes import MARK, Processes, kill, new_mark
-from support import DEADLOCK, PROGRAM, ProgramTest, events, launch_environment, mpi_command, outcomes
+from support import DEADLOCK, PROGRAM, ProgramTest, events, launch_environment, mpi_command, outcomes, read_json
 
 LOCKED = 64 << 20  # more than the buffers of a rank take
 
@@ -103,6 +103,40 @@ class Swapping(ProgramTest):
         self.assertIn("1 invalid: zero_optimization.offload_param.buffer_count 20", plan.stdout)
         self.assertIn("reads a tensor ahead twice", plan.stdout)
         self.assert_nothing_is_left()
+
+    def level(self, **dstune):
+        """The same model, whose file leaves it to the search what is on the drive."""
+        config = json.loads(self.swapped().read_text(encoding="utf-8"))
+        del config["zero_optimization"]["offload_optimizer"]
+        config["dstune"].update(offload=["optimizer_on_nvme"], nvme_path=str(self.drive), **dstune)
+        return self.write_config(config)
+
+    def test_the_search_puts_the_optimizer_on_the_drive_that_it_is_given(self):
+        finished = self.tune_well(3, self.level(), "--memory-limit", "256MiB")
+
+        (outcome,) = outcomes(self.results).values()
+        self.assertGreater(outcome["peak_host_memory_bytes"]["drive"], 0)
+        zero = read_json(self.results / "ds_config_optimal.json")["zero_optimization"]
+        self.assertEqual(zero["offload_optimizer"], {"device": "nvme", "nvme_path": str(self.drive), "pin_memory": True,
+                                                     "buffer_count": 4})
+        self.assertEqual(zero["offload_param"]["device"], "cpu")
+        self.assertEqual(zero["sub_group_size"], 100_000_000)
+        self.assertIn(f"dstune-mpi --nvme-sweep {self.drive} finds", finished.stderr)
+        self.assert_nothing_is_left()
+
+    def test_a_byte_too_little_on_the_drive_is_said_before_anything_runs(self):
+        path = self.swapped(devices=["nvme"])
+        plan = self.run_command([PROGRAM, "--plan", "--world-size", "2", "--memory-limit", "256MiB", "--format", "json",
+                                 str(path)])
+        needed = json.loads(plan.stdout)["stages"][0]["peak_drive_bytes"]
+        for limit, code in ((2 * needed, 0), (2 * needed - 2, 3)):
+            config = json.loads(path.read_text(encoding="utf-8"))
+            config["dstune"]["drive_limit"] = limit
+            finished = self.run_command([PROGRAM, "--plan", "--world-size", "2", "--memory-limit", "256MiB",
+                                         str(self.write_config(config))])
+            self.assertEqual(finished.returncode, code, finished.stderr)
+        self.assertIn("stage 3 does not fit into the drive: a rank needs", finished.stdout)
+        self.assertIn("too small for them is the drive (dstune.drive_limit)", finished.stderr)
 
     def test_what_wears_the_drive_is_said(self):
         finished = self.tune_well(3, self.swapped(devices=["nvme"]), "--memory-limit", "256MiB")
