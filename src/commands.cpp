@@ -45,7 +45,7 @@ void print_backends() {
 int print_check(const CommandLine& options) {
   const auto verdict = check_run(options, local_backends());
   if (!verdict) {
-    log_error(nothing_fits_text({}));
+    log_error("no experiment fits; --plan says what is too small");
     return exit_nothing_fits;
   }
   print(*verdict + "\n");

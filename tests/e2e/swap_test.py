@@ -124,6 +124,16 @@ class Swapping(ProgramTest):
         self.assertIn(f"dstune-mpi --nvme-sweep {self.drive} finds", finished.stderr)
         self.assert_nothing_is_left()
 
+    def test_a_drive_that_is_too_small_for_the_search_is_what_does_not_fit(self):
+        path = self.level(drive_limit=2 << 20)
+
+        plan = self.run_command([PROGRAM, "--plan", "--world-size", "2", "--memory-limit", "1GiB", str(path)])
+        run = self.tune(3, path, "--memory-limit", "1GiB")
+
+        for finished in (plan, run):  # stage 3 alone, without offloading, would have room
+            self.assertEqual(finished.returncode, 3, finished.stderr)
+            self.assertIn("too small for them is the drive (dstune.drive_limit)", finished.stderr)
+
     def test_a_byte_too_little_on_the_drive_is_said_before_anything_runs(self):
         path = self.swapped(devices=["nvme"])
         plan = self.run_command([PROGRAM, "--plan", "--world-size", "2", "--memory-limit", "256MiB", "--format", "json",

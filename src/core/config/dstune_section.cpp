@@ -226,6 +226,12 @@ bool read_dstune(const json::value& section, const CommandLine& options, TuningC
     config.offload = read_offload_search(*offload, problems);
   }
   reader.read("nvme_path", config.offload.nvme_path);
+  if (!config.offload.nvme_path.empty() && !config.offload.nvme_path.starts_with('/')) {
+    problems.add("/dstune/nvme_path",
+                 concat("is ", in_quotes(config.offload.nvme_path),
+                        ", which is another folder wherever a process is started; accepted: an "
+                        "absolute path"));
+  }
   check_drive(config.offload, problems);
   if (options.memory_limit) settings.memory_limit = *options.memory_limit;
   if (options.ranks_per_experiment) config.ranks_per_experiment = options.ranks_per_experiment;

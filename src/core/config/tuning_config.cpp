@@ -133,6 +133,19 @@ void note_zero_init(const json::object& file, const DeepSpeedVersion& version,
   }
 }
 
+void warn_of_unused_drive(TuningConfig& config) {
+  if (config.offload.nvme_path.empty()) return;
+  const bool may_use_it =
+      has_pool(config.tuner) && std::ranges::any_of(config.stages, [&](int stage) {
+        return std::ranges::any_of(config.offload.levels_of(stage), uses_drive);
+      });
+  if (may_use_it) return;
+  config.warnings.emplace_back(
+      "dstune.nvme_path is not used: a search goes to a drive in stage 3 alone, where "
+      "dstune.offload "
+      "is \"if_needed\" or lists it, and with another tuner than fast");
+}
+
 // Where the file says it, or lists it, nothing else is offloaded.
 void complete_offload(const json::object& fixed, TuningConfig& config, Problems& problems) {
   const bool is_asked_for = config.offload.is_given && config.offload.when != OffloadWhen::never;
@@ -140,7 +153,10 @@ void complete_offload(const json::object& fixed, TuningConfig& config, Problems&
     problems.add("/dstune/offload", concat("is given, but the tuner ", in_quotes(config.tuner),
                                            " searches no spaces; accepted: another tuner"));
   }
-  if (!says_what_is_offloaded(fixed, config.space, config.stages)) return;
+  if (!says_what_is_offloaded(fixed, config.space, config.stages)) {
+    warn_of_unused_drive(config);
+    return;
+  }
   if (is_asked_for) {
     problems.add("/dstune/offload",
                  "is given, but zero_optimization of the file says what is offloaded; accepted: "

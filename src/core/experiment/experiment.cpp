@@ -151,6 +151,7 @@ std::string Experiment::key() const {
       identity.erase(limit);
     }
   }
+  if (!ds_config.step().uses_drives()) identity.erase("drive_limit_bytes");
   // The model's name is a label: a preset and a file with the same dimensions are one model. A
   // profile of host overhead is identified by the numbers that a step spends.
   identity["model"].as_object().erase("name");

@@ -82,6 +82,18 @@ TEST_F(OffloadSearchTest, NeedsTheFolderOfTheDriveThatItIsToUse) {
   EXPECT_THAT(fault(R"(, "nvme_pth": "/mnt/nvme")"), HasSubstr("did you mean \"nvme_path\"?"));
   EXPECT_THAT(read(R"(, "nvme_path": "/n")", R"({"offload_param": {"device": "cpu"}})").warnings,
               testing::Contains(HasSubstr("dstune.nvme_path is not used")));
+  EXPECT_THAT(fault(R"(, "nvme_path": "nvme")"), HasSubstr("/dstune/nvme_path  is \"nvme\""));
+}
+
+TEST_F(OffloadSearchTest, WarnsOfADriveThatNoSearchGoesTo) {
+  const auto warnings = [&](const char* dstune, const char* zero = R"({"stage": [2, 3]})") {
+    return read(concat(R"(, "nvme_path": "/n")", dstune), zero).warnings;
+  };
+  const auto is_unused = testing::Contains(HasSubstr("dstune.nvme_path is not used: a search"));
+  EXPECT_THAT(warnings(""), testing::Not(is_unused));
+  EXPECT_THAT(warnings("", R"({"stage": 2})"), is_unused);
+  EXPECT_THAT(warnings(R"(, "tuner": "fast")"), is_unused);
+  EXPECT_THAT(warnings(R"(, "offload": "always")"), is_unused);
 }
 
 TEST_F(OffloadSearchTest, NamesWhatIsWrong) {

@@ -214,6 +214,18 @@ TEST(ExperimentKey, HasTheOtherLimitsOfANodeOnlyWhereSomethingIsOffloaded) {
   }
 }
 
+TEST(ExperimentKey, HasTheLimitOfADriveOnlyWhereOneIsUsed) {
+  Experiment experiment = example();
+  for (const char* device : {"cpu", "nvme"}) {
+    experiment.ds_config.set("zero_optimization",
+                             {{"stage", 3}, {"offload_param", {{"device", device}}}});
+    experiment.settings.drive_limit = 1 << 20;
+    const std::string key = experiment.key();
+    experiment.settings.drive_limit = 2 << 20;
+    EXPECT_EQ(experiment.key() == key, device == std::string("cpu"));
+  }
+}
+
 TEST(RunSettings, HaveNoLimitWhereDryRunsAskWhatIsNeeded) {
   RunSettings settings;
   settings.memory_limit = 1;

@@ -73,16 +73,45 @@ class Offloader {
     const bool fits = least && fits_as_asked(config_, least->plan);
     // Of a space other points may fit than the one that a plan has of it.
     if (if_needed && !fits && (!least || config_.space.empty())) return std::nullopt;
-    if (if_needed && fits) {
-      levels.erase(levels.begin(), std::ranges::find(levels, least->level));
-      // A drive is slow and wears: it is no choice where it is not needed.
-      if (!uses_drive(least->level)) std::erase_if(levels, uses_drive);
+    if (if_needed && fits) levels.erase(levels.begin(), std::ranges::find(levels, least->level));
+    // A drive is slow and wears: it is no choice where it is not needed.
+    if (if_needed && std::ranges::any_of(levels, uses_drive)) {
+      const bool needs_drive =
+          fits ? uses_drive(least->level) : !fits_in_space(stage, without_drive(levels));
+      std::erase_if(levels, [&](OffloadLevel level) { return uses_drive(level) != needs_drive; });
     }
-    return offload_axes(stage, levels,
-                        fits ? least->settings : ways_of(config_, stage, levels.front()).front());
+    return offload_axes(stage, levels, settings_for(stage, levels, fits ? &*least : nullptr));
   }
 
  private:
+  /// The settings of what fits; those of a drive are found for it alone.
+  OffloadSettings settings_for(int stage, const std::vector<OffloadLevel>& levels,
+                               const OffloadedStage* least) const {
+    OffloadSettings settings =
+        least != nullptr ? least->settings : ways_of(config_, stage, levels.front()).front();
+    std::vector<OffloadLevel> on_drive = levels;
+    std::erase_if(on_drive, [](OffloadLevel level) { return !uses_drive(level); });
+    if (on_drive.empty() || (least != nullptr && uses_drive(least->level))) return settings;
+    const auto drives = least_offload(config_, group_size_, stage, on_drive, predictor_);
+    if (drives) settings.sub_group_size = drives->settings.sub_group_size;
+    return settings;
+  }
+
+  static std::vector<OffloadLevel> without_drive(std::vector<OffloadLevel> levels) {
+    std::erase_if(levels, uses_drive);
+    return levels;
+  }
+
+  /// Whether some point of the stage's space fits with one of the levels.
+  bool fits_in_space(int stage, const std::vector<OffloadLevel>& levels) const {
+    if (levels.empty()) return false;
+    TuningConfig own = config_;
+    own.space.of_stage[stage].push_back(
+        offload_axes(stage, levels, ways_of(config_, stage, levels.front()).front()));
+    return max_micro_batch_of_leanest(own, group_size_, stage, dry_run_) >=
+           least_micro_batch(config_);
+  }
+
   bool fits_without(int stage) const {
     TuningConfig own = config_;
     own.stages = {stage};
@@ -261,7 +290,9 @@ std::string offload_advice(TuningConfig config, const Machine& machine, int stag
     return concat(text, "; ", words_for(*on_drive, settings));
   }
   // A drive spares the host's memory, and none of the device's.
-  const bool may_help = config.offload.nvme_path.empty() && !on_host->plan.fits_on_host() &&
+  const bool lacks_host = std::ranges::any_of(
+      on_host->plan.shortages, [](const auto& shortage) { return shortage.store == Store::host; });
+  const bool may_help = config.offload.nvme_path.empty() && lacks_host &&
                         !needed_levels("a drive", stage, true).empty();
   if (!may_help) return text;
   return concat(

@@ -43,11 +43,14 @@ bool is_memory_alone(const std::vector<StagePlan>& stages, const std::vector<Rec
          });
 }
 
-/// What was too small of the stages, and of the experiments that ran out of it.
+/// What was too small for the candidates or, where there are none, of the stages, and for the
+/// experiments that ran out of it.
 Stores full_of(const TuningConfig& config, const std::vector<StagePlan>& stages,
-               const std::vector<Record>& records) {
-  Stores full;
-  for (const StagePlan& plan : stages) full |= full_stores(plan, config.settings.memory_limit);
+               const Stores& full_for_candidates, const std::vector<Record>& records) {
+  Stores full = full_for_candidates;
+  if (full.none()) {
+    for (const StagePlan& plan : stages) full |= full_stores(plan, config.settings.memory_limit);
+  }
   for (const Record& record : records) {
     const auto* const fault = std::get_if<OutOfMemory>(&record.outcome);
     if (fault != nullptr) full.set(number_of(store_of(*fault, config.settings)));
@@ -215,7 +218,7 @@ TuningResult search(const TuningConfig& config, int group_size, Scheduler& sched
   if (!mattering.empty()) result.remarks.push_back(mattering);
   for (auto& remark : watch.remarks()) result.remarks.push_back(std::move(remark));
   result.nothing_fits = !result.best && !result.stopped && is_memory_alone(result.stages, records);
-  result.full |= full_of(config, result.stages, records);
+  result.full = full_of(config, result.stages, result.full, records);
   result.records.insert(result.records.end(), std::make_move_iterator(records.begin()),
                         std::make_move_iterator(records.end()));
   return result;

@@ -78,14 +78,16 @@ Plan make_plan(const CommandLine& options, const LocalBackends& backends) {
 }
 
 bool fits(const Plan& plan) {
-  // A space may have configurations that fit where the file's own settings do not.
-  return (plan.pool && !plan.pool->candidates.empty()) ||
-         std::any_of(plan.stages.begin(), plan.stages.end(),
+  // A space may have configurations that fit where the file's own settings do not, and need not
+  // have those.
+  if (plan.pool) return !plan.pool->candidates.empty();
+  return std::any_of(plan.stages.begin(), plan.stages.end(),
                      [](const StagePlan& stage) { return stage.feasible; });
 }
 
 Stores full_stores(const Plan& plan) {
-  Stores full = plan.pool ? plan.pool->full : Stores();
+  if (plan.pool && plan.pool->full.any()) return plan.pool->full;
+  Stores full;
   for (const StagePlan& stage : plan.stages) {
     full |= full_stores(stage, plan.config.settings.memory_limit);
   }
