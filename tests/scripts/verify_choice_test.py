@@ -5,7 +5,7 @@ import pathlib
 import types
 import unittest
 
-from verify_support import SPEC, configurations, grid, journal, record
+from verify_support import PEAK, SPEC, configurations, grid, journal, record
 
 from calibration import commented_json
 from verify import batches, choice, fine_tuning, lengths, models, tuned, watch
@@ -34,6 +34,15 @@ class Results(unittest.TestCase):
         each = configurations([record("a", 1.0)])[0]
 
         self.assertEqual(each.collectives, {"all_reduce fp32": [3, 26, 104], "all_gather bf16": [1, 25, 50]})
+
+    def test_what_is_locked_for_a_drive_is_no_memory_of_torch(self):
+        one_memory, apart = record("a", 1.0), record("b", 1.0, stage=3, host_memory_limit_bytes=2**30)
+        for line in (one_memory, apart):
+            line["outcome"]["peak_host_memory_bytes"] = {"pinned": 0, "pageable": 5, "locked": 2**20, "held": 2**20}
+
+        peaks = [each.peak_bytes for each in configurations([one_memory, apart])]
+
+        self.assertEqual(peaks, [PEAK - 2**20, PEAK])
 
     def test_types_of_a_byte_are_one(self):
         line = {"kind": "all_reduce", "calls": 1, "elements": 1, "bytes": 1}
