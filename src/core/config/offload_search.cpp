@@ -83,6 +83,7 @@ AxisGroup offload_axes(int stage, const std::vector<OffloadLevel>& levels,
                        const OffloadSettings& settings) {
   const auto of_levels = [&](auto value_of) {
     std::vector<json::value> values;
+    values.reserve(levels.size());
     for (const OffloadLevel level : levels) values.emplace_back(value_of(level));
     return values;
   };

@@ -284,7 +284,7 @@ std::string offload_advice(TuningConfig config, const Machine& machine, int stag
   };
   const auto on_host = with(false);
   if (!on_host) return "";
-  const std::string text = words_for(*on_host, settings);
+  std::string text = words_for(*on_host, settings);
   if (fits_as_asked(config, on_host->plan)) return text;
   if (const auto on_drive = with(true)) {
     return concat(text, "; ", words_for(*on_drive, settings));
