@@ -6,6 +6,7 @@
 #include "core/base/text.hpp"
 #include "core/report/tables/predictions.hpp"
 #include "core/search/predict/run_rates.hpp"
+#include "core/search/space/effect.hpp"
 
 namespace dstune {
 namespace {
@@ -18,11 +19,6 @@ std::optional<RunRates> rates_among(const std::vector<Record>& records, int rank
   if (first == records.end()) return std::nullopt;
   const auto measured = run_rates(records, ranks);
   return measured ? *measured : estimated_rates(first->experiment.settings);
-}
-
-bool used_drive(const Measured& measured) {
-  return std::ranges::any_of(measured.ledger.transfers(),
-                             [](const TransferLine& line) { return line.tier == Tier::nvme; });
 }
 
 }  // namespace
@@ -65,7 +61,7 @@ std::string hindsight(const StepTimePredictor& predictor, const Record& record) 
   const PredictionInterval interval = interval_of(*prediction);
   std::string text = prediction_text(prediction->step_time, (interval.high - interval.low) / 2,
                                      typical_step_time(*measured));
-  if (!used_drive(*measured)) return text;
+  if (!uses_drive(*measured)) return text;
   return concat(text, "; the drive takes ",
                 fixed(predictor.factors()[index_of(StepPart::drive)], 1),
                 " times as long as was guessed");

@@ -73,12 +73,6 @@ void add_drive(Hash& hash, const StepConfig& config) {
   }
 }
 
-bool uses_drive(const Measured& dry) {
-  const auto& lines = dry.ledger.transfers();
-  return std::any_of(lines.begin(), lines.end(),
-                     [](const TransferLine& line) { return line.tier == Tier::nvme; });
-}
-
 void add_dry_run(Hash& hash, std::uint64_t walk, const Measured& measured) {
   const Ledger& ledger = measured.ledger;
   hash.add(walk, ledger.peak_live_elements());
@@ -139,6 +133,11 @@ Needs needs_of(const Measured& dry) {
 }
 
 }  // namespace
+
+bool uses_drive(const Measured& measured) {
+  return std::ranges::any_of(measured.ledger.transfers(),
+                             [](const TransferLine& line) { return line.tier == Tier::nvme; });
+}
 
 std::vector<int> ranks_that_differ(const StepConfig& step, const ModelParameters& parameters,
                                    int ranks) {

@@ -23,6 +23,9 @@ struct Effect {
   std::string skipped;   ///< why there is no step at all; the other members then mean nothing
 };
 
+/// Whether a step reads a drive or writes to it.
+bool uses_drive(const Measured& measured);
+
 /// The ranks of ranks_to_look_at() whose steps may differ: rank 0 alone where nothing is divided
 /// among the ranks, or everything evenly.
 std::vector<int> ranks_that_differ(const StepConfig& step, const ModelParameters& parameters,

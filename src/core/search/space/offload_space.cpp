@@ -51,6 +51,12 @@ StagePlan plan_with(const TuningConfig& config, int group_size, int stage, Offlo
   return plan_stages(own, group_size, predictor).front();
 }
 
+/// Those of `levels` that use a drive, or the others.
+std::vector<OffloadLevel> only(std::vector<OffloadLevel> levels, bool on_drive) {
+  std::erase_if(levels, [&](OffloadLevel level) { return uses_drive(level) != on_drive; });
+  return levels;
+}
+
 std::int64_t least_micro_batch(const TuningConfig& config) {
   return config.micro_batches.empty() ? 1 : config.micro_batches.front();
 }
@@ -77,8 +83,8 @@ class Offloader {
     // A drive is slow and wears: it is no choice where it is not needed.
     if (if_needed && std::ranges::any_of(levels, uses_drive)) {
       const bool needs_drive =
-          fits ? uses_drive(least->level) : !fits_in_space(stage, without_drive(levels));
-      std::erase_if(levels, [&](OffloadLevel level) { return uses_drive(level) != needs_drive; });
+          fits ? uses_drive(least->level) : !fits_in_space(stage, only(levels, false));
+      levels = only(std::move(levels), needs_drive);
     }
     return offload_axes(stage, levels, settings_for(stage, levels, fits ? &*least : nullptr));
   }
@@ -89,17 +95,11 @@ class Offloader {
                                const OffloadedStage* least) const {
     OffloadSettings settings =
         least != nullptr ? least->settings : ways_of(config_, stage, levels.front()).front();
-    std::vector<OffloadLevel> on_drive = levels;
-    std::erase_if(on_drive, [](OffloadLevel level) { return !uses_drive(level); });
+    const std::vector<OffloadLevel> on_drive = only(levels, true);
     if (on_drive.empty() || (least != nullptr && uses_drive(least->level))) return settings;
     const auto drives = least_offload(config_, group_size_, stage, on_drive, predictor_);
     if (drives) settings.sub_group_size = drives->settings.sub_group_size;
     return settings;
-  }
-
-  static std::vector<OffloadLevel> without_drive(std::vector<OffloadLevel> levels) {
-    std::erase_if(levels, uses_drive);
-    return levels;
   }
 
   /// Whether some point of the stage's space fits with one of the levels.
@@ -264,9 +264,7 @@ std::string words_for(const OffloadedStage& offloaded, const RunSettings& settin
 std::vector<OffloadLevel> needed_levels(const std::string& nvme_path, int stage, bool on_drive) {
   OffloadSearch search;
   search.nvme_path = nvme_path;
-  std::vector<OffloadLevel> levels = search.levels_of(stage);
-  std::erase_if(levels, [&](OffloadLevel level) { return uses_drive(level) != on_drive; });
-  return levels;
+  return only(search.levels_of(stage), on_drive);
 }
 
 }  // namespace

@@ -159,26 +159,24 @@ void ParameterSwapper::let_go(const Tensors& tensors) {
 }
 
 void ParameterSwapper::write_back(const std::vector<NewValues>& shards) {
-  std::int64_t all = 0;
-  for (const auto& [tensor, values] : shards) all += rules_.padded(values.tensor.numel);
-  if (all > write_back_.tensor(dtype_).numel) {
+  const Tensor buffer = write_back_.tensor(dtype_);
+  std::vector<std::int64_t> numels;
+  numels.reserve(shards.size());
+  for (const NewValues& shard : shards) numels.push_back(rules_.padded(shard.values.tensor.numel));
+  const auto places = pack_into_buffers(numels, 1, buffer.numel);
+  if (places.size() < shards.size()) {
     throw StepRefused(
         "zero_optimization.offload_param.device nvme with a sub-group whose padding has no room "
         "where DeepSpeed writes it: it stops with an error");
   }
-  std::int64_t begin = 0;
-  for (const auto& [tensor, values] : shards) {
-    const std::int64_t numel = rules_.padded(values.tensor.numel);
-    const Tensor place = write_back_.tensor(dtype_).slice(begin, numel);
-    copy_weights(device_, values, {place.slice(0, values.tensor.numel), Tier::locked});
-    begin += numel;
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    const PlacedTensor& values = shards[i].values;
+    copy_weights(device_, values,
+                 {buffer.slice(places[i].begin, values.tensor.numel), Tier::locked});
   }
-  begin = 0;
-  for (const auto& [tensor, values] : shards) {
-    const std::int64_t numel = rules_.padded(values.tensor.numel);
-    writes_.write(write_back_.tensor(dtype_).slice(begin, numel), places_[tensor].file,
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    writes_.write(buffer.slice(places[i].begin, numels[i]), places_[shards[i].tensor].file,
                   TransferPurpose::parameter);
-    begin += numel;
   }
   writes_.wait();
 }
