@@ -6,40 +6,18 @@
 #include <gtest/gtest.h>
 
 #include "core/base/text.hpp"
-#include "core/device/dry/dry_device.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/experiment/step_refused.hpp"
 #include "core/model/model_parameters.hpp"
 #include "core/train/zero/layout/shard_layout.hpp"
 #include "core/train/zero/offload/nvme/parameter_swapper.hpp"
+#include "tests/support/noting_device.hpp"
 
 namespace dstune::parameter_swap_order_test {
 namespace {
 
 constexpr std::int64_t kNumel = 262'144;  // of each of three shards: 1 MiB in fp32
 constexpr int kBuffers = 2;
-
-/// Notes reads and writes with their tensors, and waits.
-class NotingDevice final : public DryDevice {
- public:
-  NotingDevice() : DryDevice(Bytes{1} << 40U) {}
-
-  std::string take_notes() {
-    const std::string notes = join(notes_, " ");
-    notes_.clear();
-    return notes;
-  }
-
- private:
-  Seconds time_on_drive(const DriveTransfer& transfer) override {
-    const Bytes tensor = transfer.offset >> 20U;
-    notes_.push_back(concat(transfer.direction == Transfer::nvme_read ? "r" : "w", tensor));
-    return 0;
-  }
-  void wait_until(Seconds /*end*/) override { notes_.emplace_back("wait"); }
-
-  std::vector<std::string> notes_;
-};
 
 class ParametersOnADrive : public testing::Test {
  protected:
@@ -67,7 +45,7 @@ class ParametersOnADrive : public testing::Test {
     return config;
   }
 
-  NotingDevice device_;
+  test::NotingDevice device_{kNumel * sizeof(float)};
   StepConfig config_ = make_config();
   ModelParameters model_ = three_tensors();
   ShardLayout layout_{make_parameter_groups(config_.optimizer, model_), model_, 1, 3 * kNumel};

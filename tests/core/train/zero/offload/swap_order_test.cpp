@@ -7,46 +7,17 @@
 #include <gtest/gtest.h>
 
 #include "core/base/text.hpp"
-#include "core/device/dry/dry_device.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/model/model_parameters.hpp"
 #include "core/train/zero/layout/shard_layout.hpp"
 #include "core/train/zero/offload/nvme/optimizer_swapper.hpp"
+#include "tests/support/noting_device.hpp"
 
 namespace dstune::swap_order_test {
 namespace {
 
 constexpr std::int64_t kNumel = 262'144;  // of each of three sub-groups: 1 MiB in fp32
 constexpr std::size_t kGroups = 3;
-
-/// Notes reads and writes with their sub-groups, waits and updates; what repeats itself once.
-class NotingDevice final : public DryDevice {
- public:
-  NotingDevice() : DryDevice(Bytes{1} << 40U) {}
-
-  std::string take_notes() {
-    const std::string notes = join(notes_, " ");
-    notes_.clear();
-    return notes;
-  }
-
- private:
-  // Each sub-group has four files of 1 MiB: master, two states, gradients.
-  Seconds time_on_drive(const DriveTransfer& transfer) override {
-    const Bytes group = transfer.offset / (Bytes{4} << 20U);
-    note(concat(transfer.direction == Transfer::nvme_read ? "r" : "w", group));
-    return 0;
-  }
-  void wait_until(Seconds /*end*/) override { notes_.emplace_back("wait"); }
-  void account_on_host(const Work& work) override {
-    if (work.operation == "adam") note("adam");
-  }
-  void note(const std::string& what) {
-    if (notes_.empty() || notes_.back() != what) notes_.push_back(what);
-  }
-
-  std::vector<std::string> notes_;
-};
 
 ModelParameters three_tensors() {
   ModelParameters model;
@@ -94,7 +65,8 @@ class Swapping {
   }
 
  private:
-  NotingDevice device_;
+  // Each sub-group has four files of 1 MiB: master, two states, gradients.
+  test::NotingDevice device_{Bytes{4} << 20U, test::NotingDevice::Repeats::once};
   StepConfig config_;
   ModelParameters model_;
   ShardLayout layout_;
