@@ -47,6 +47,7 @@ constexpr KeyRule kDstuneRules[] = {
     choice("backend", kBackendChoices),
     integer("warmup_steps", 0, kMostSteps),
     integer("measure_steps", 1, kMostSteps),
+    boolean("whole_steps"),
     within("warmup_seconds", 0, kMostSeconds),
     within("measure_seconds", 0, kMostSeconds),
     above("experiment_timeout", 0),
@@ -212,6 +213,7 @@ bool read_dstune(const json::value& section, const CommandLine& options, TuningC
   reader.read("backend", settings.backend);
   reader.read("warmup_steps", settings.warmup_steps);
   reader.read("measure_steps", settings.measure_steps);
+  reader.read("whole_steps", settings.whole_steps);
   reader.read("warmup_seconds", config.warmup_seconds);
   reader.read("measure_seconds", config.measure_seconds);
   reader.read("experiment_timeout", settings.experiment_timeout);

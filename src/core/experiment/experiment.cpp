@@ -35,6 +35,7 @@ json::object settings_to_json(const RunSettings& settings) {
   if (settings.least_warmup_time > 0) object["least_warmup_s"] = settings.least_warmup_time;
   if (settings.least_measure_time > 0) object["least_measure_s"] = settings.least_measure_time;
   if (settings.lengths.varies()) object["lengths"] = to_json(settings.lengths);
+  if (settings.whole_steps) object["whole_steps"] = true;
   if (settings.loss.kind != LossKind::plain) object["loss"] = name_of(settings.loss.kind);
   if (settings.loss.keep_logits) object["keep_logits"] = true;
   return object;
@@ -108,6 +109,7 @@ RunSettings settings_from_json(const json::object& object) {
   settings.experiment_timeout = object.at("experiment_timeout_s").to_number<double>();
   settings.seed = object.at("seed").to_number<std::uint64_t>();
   settings.host_overhead = host_overhead_from_json(object.at("host_overhead_s").as_object());
+  settings.whole_steps = is_on(object, "whole_steps");
   settings.share_gpu = is_on(object, "share_gpu");
   settings.loss = loss_from_json(object);
   return settings;

@@ -52,6 +52,9 @@ struct RunSettings {
   int measure_steps = 3;           ///< the least number of measured optimizer steps
   Seconds least_warmup_time = 0;   ///< of the steps before the measured ones
   Seconds least_measure_time = 0;  ///< of the measured steps
+  /// Every micro-step of a measured step runs. Else those that are alike are computed from two of
+  /// them (MicroSteps::some).
+  bool whole_steps = false;
   Seconds experiment_timeout = 600;
   std::uint64_t seed = 1;
   HostOverhead host_overhead = {};
@@ -71,8 +74,8 @@ struct Experiment {
   /// True if no step runs and the group measures its machine instead (Measured::machine_rates). Of
   /// `ds_config` only the precision counts then.
   bool measures_machine = false;
-  /// True for one that MachineWatch asked for: it is no part of the search, and its repetitions are
-  /// counted by themselves.
+  /// True for one that is no part of the search: MachineWatch asked for it, or it is the optimum's
+  /// whole step (check_whole_step()). Its repetitions are counted by themselves.
   bool is_reference = false;
   /// A measurement whose first steps all take longer than this ends with them, since the
   /// configuration cannot be the best of its search; 0: none does. What is measured of a step does

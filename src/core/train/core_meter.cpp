@@ -1,6 +1,7 @@
 #include "core/train/core_meter.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
@@ -70,12 +71,13 @@ void CoreMeter::begin_step() {
 
 // A thread that waits for others sleeps for the most part, but not all of the time: CPU time beyond
 // what its own work wanted was spent on waiting and is not counted.
-void CoreMeter::end_step(Seconds total, Seconds exposed) {
+void CoreMeter::end_step(Seconds total, Seconds exposed, double ran) {
   if (!works_here_) return;
-  const Seconds wanted = std::max(total - exposed, 0.0);
+  const Seconds wanted = ran * std::max(total - exposed, 0.0);
   use_.wanted += wanted;
   use_.had += std::min(thread_time() - begin_, wanted);
-  page_faults_.push_back(thread_page_faults() - faults_at_begin_);
+  const auto faults = static_cast<double>(thread_page_faults() - faults_at_begin_);
+  page_faults_.push_back(ran > 0 ? std::llround(faults / ran) : 0);
 }
 
 std::vector<CoreUse> CoreMeter::use() const {

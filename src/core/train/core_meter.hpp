@@ -20,9 +20,10 @@ class CoreMeter {
 
   /// begin_step() and end_step() are called around each step.
   void begin_step();
-  /// @param total    wall time of the step
+  /// @param total    seconds of the step with all of its micro-steps
   /// @param exposed  the part of it in which this rank waited for collectives
-  void end_step(Seconds total, Seconds exposed);
+  /// @param ran      the share of the step that ran (StepReport::ran)
+  void end_step(Seconds total, Seconds exposed, double ran = 1);
 
   /// One element, or none where time is virtual.
   std::vector<CoreUse> use() const;
@@ -32,7 +33,7 @@ class CoreMeter {
   CoreUse use_;
   Seconds begin_ = 0;
   std::int64_t faults_at_begin_ = 0;
-  std::vector<std::int64_t> page_faults_;  ///< by step
+  std::vector<std::int64_t> page_faults_;  ///< by step, as if all of it had run
 };
 
 }  // namespace dstune

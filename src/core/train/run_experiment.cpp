@@ -86,10 +86,11 @@ DryRun rehearse(const Experiment& experiment, const StepConfig& config, int rank
   limit_host_memory(device, experiment.settings);
   RehearsalCollectives collectives(device, rank, experiment.ranks, walk);
   Measured result;
+  bool folded = false;
   try {
     TrainingStep step(experiment.settings, config, device, collectives,
                       known == nullptr ? nullptr : known->parameters_of(experiment.settings.model));
-    for (int i = 0; i <= kUnsteadySteps; ++i) step.run();
+    for (int i = 0; i <= kUnsteadySteps; ++i) folded = step.run().folded;
   } catch (const OutOfMemoryError& error) {
     return {to_outcome(error, rank), walk.number()};
   } catch (const StepRefused& refused) {
@@ -98,7 +99,7 @@ DryRun rehearse(const Experiment& experiment, const StepConfig& config, int rank
   result.peak_memory = device.memory().peak();
   result.peak_host_memory = device.host_memory().peak();
   result.ledger = device.ledger();
-  return {std::move(result), walk.number()};
+  return {std::move(result), walk.number(), folded};
 }
 
 /// Answers the dispatcher while it lives, and leaves the device as it found it, so that the device
@@ -142,6 +143,7 @@ class Run {
     const Seconds begin = device_.now();
     const std::optional<Outcome> fault = allocate();
     if (!group_.vote(!fault)) return merge_faults(fault);
+    choose_micro_steps();
     report_.own.setup_time = device_.now() - begin;
     try {
       warm_up();
@@ -161,9 +163,10 @@ class Run {
  private:
   /// @returns why this rank cannot go on, OutOfMemory, Skipped or Failed; none if it can
   std::optional<Outcome> allocate() {
-    const Outcome rehearsal =
-        rehearse(experiment_, config_, group_.rank(), device_.memory().limit(), &device_).outcome;
-    if (!std::holds_alternative<Measured>(rehearsal)) return rehearsal;
+    const DryRun rehearsal =
+        rehearse(experiment_, config_, group_.rank(), device_.memory().limit(), &device_);
+    if (!std::holds_alternative<Measured>(rehearsal.outcome)) return rehearsal.outcome;
+    folded_ = rehearsal.folded;
     try {
       step_.emplace(experiment_.settings, config_, device_, collectives_);
     } catch (const OutOfMemoryError& error) {
@@ -184,13 +187,23 @@ class Run {
     return Failed{FailureKind::error, "another rank of the group ran out of memory"};
   }
 
+  // Whether micro-steps are alike is what each rank's rehearsal found; ranks leave out the same
+  // ones.
+  void choose_micro_steps() {
+    const MicroStepPlan plan = plan_micro_steps(config_.accumulation_steps, MicroSteps::some);
+    if (plan.left_out == 0 || experiment_.settings.lengths.varies()) return;
+    if (group_.vote(folded_)) micro_steps_ = MicroSteps::some;
+  }
+
   void warm_up() {
     const Seconds begin = device_.now();
     // Warm-up takes the longest batch, so that what does not fit shows at once.
     const bool needs_one = config_.stage == 3 || experiment_.settings.lengths.varies();
     const int least = needs_one ? kUnsteadySteps : 0;
     const int steps = std::max(experiment_.settings.warmup_steps, least);
-    for (int i = 0; i < steps || is_unsettled(device_.now() - begin); ++i) run_step(std::nullopt);
+    for (int i = 0; i < steps || is_unsettled(device_.now() - begin); ++i) {
+      run_step(std::nullopt, micro_steps_);
+    }
     report_.own.warmup_time = device_.now() - begin;
   }
 
@@ -211,11 +224,11 @@ class Run {
   void measure() {
     const auto before = device_.reading();
     const Seconds begin = device_.now();
-    const int steps_before = steps_;
+    const double steps_before = steps_worth_;
     run_measured_steps();
     const Seconds time = device_.now() - begin;
     report_.own.device_use =
-        make_device_use(before, device_.reading(), time, steps_ - steps_before);
+        make_device_use(before, device_.reading(), time, steps_worth_ - steps_before);
   }
 
   void run_measured_steps() {
@@ -228,15 +241,19 @@ class Run {
     // all, and so each batch runs once before it is measured.
     const bool plans_new_shapes =
         traits_of_backend(settings.backend).plans_new_shapes && settings.lengths.varies();
+    const MicroSteps which = settings.whole_steps ? MicroSteps::all : micro_steps_;
+    Seconds spent = 0;
     bool is_enough = false;
     while (!is_enough) {
       const std::uint64_t batch = report_.total.size();
-      if (plans_new_shapes) run_step(batch);
-      const StepReport step = run_step(batch);
+      if (plans_new_shapes) run_step(batch, which);
+      const StepReport step = run_step(batch, which);
       if (!is_steady_) continue;
+      spent += step.ran;
+      report_.own.micro_steps_run = step.micro_steps_run;
       report_.add(step, device_.ledger().communication_time(), device_.ledger().exposed_time());
       if (rule.needs_more_than(static_cast<int>(report_.total.size()))) continue;
-      is_enough = as_rank_0_says(group_.rank() == 0 && rule.is_enough(report_.total));
+      is_enough = as_rank_0_says(group_.rank() == 0 && rule.is_enough(report_.total, spent));
     }
   }
 
@@ -247,10 +264,12 @@ class Run {
     throw LossScaleExhausted(concat("inf or NaN in the gradients of ", overflows_, " steps"));
   }
 
-  StepReport run_step(std::optional<std::uint64_t> batch) {
+  StepReport run_step(std::optional<std::uint64_t> batch, MicroSteps which) {
     meter_.begin_step();
-    const StepReport step = step_->run(batch);
-    meter_.end_step(step.total, device_.ledger().exposed_time());
+    const StepReport step = step_->run(batch, which);
+    const double part = step.total > 0 ? step.ran / step.total : 1;
+    meter_.end_step(step.total, device_.ledger().exposed_time(), part);
+    steps_worth_ += part;
     if (steps_++ == 0) report_.own.first_loss = step.loss;
     report_.own.last_loss = step.loss;
     const bool follows_overflow = overflows_ > 0;
@@ -284,8 +303,11 @@ class Run {
   CoreMeter meter_;
   std::optional<TrainingStep> step_;
   RankReport report_;
+  bool folded_ = false;  ///< StepReport::folded of the rehearsal
+  MicroSteps micro_steps_ = MicroSteps::all;
   int steps_ = 0;
-  int overflows_ = 0;  ///< of the last steps, one behind the other
+  double steps_worth_ = 0;  ///< how many whole steps took as long as the steps so far
+  int overflows_ = 0;       ///< of the last steps, one behind the other
   /// The last step had an update and did not have to gather what a skipped update had left to it.
   bool is_steady_ = false;
 };

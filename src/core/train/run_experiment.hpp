@@ -33,6 +33,7 @@ struct DryRun {
   /// operations, messages, waits. Steps with equal signatures are the same. 0 if the experiment was
   /// skipped before the step began.
   std::uint64_t walk = 0;
+  bool folded = false;  ///< StepReport::folded
 };
 /// @param imitated  as DryDevice has it
 /// @param known  may know the model's parameters already, and what `imitated` says

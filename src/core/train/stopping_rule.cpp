@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "core/base/statistics.hpp"
 
@@ -26,13 +25,12 @@ bool StoppingRule::needs_more_than(int steps) const {
   return steps == 0 || (steps < min_steps_ && !may_give_up_after(steps));
 }
 
-bool StoppingRule::is_enough(const std::vector<double>& times) const {
+bool StoppingRule::is_enough(const std::vector<double>& times, Seconds spent) const {
   const int steps = static_cast<int>(times.size());
   if (needs_more_than(steps)) return false;
   if (may_give_up_after(steps) && *std::ranges::min_element(times) > give_up_above_) return true;
   if (steps < min_steps_) return false;
   const bool by_nature = differ_ == StepsDiffer::by_nature;
-  const Seconds spent = std::accumulate(times.begin(), times.end(), 0.0);
   if (spent >= time_limit_) return true;
   if (spent < least_time_) return false;
   if (by_nature && steps < kFewestBatches) return false;

@@ -173,19 +173,34 @@ TrainingStep::MicroStep TrainingStep::run_micro_step(std::int64_t micro) {
   return times;
 }
 
-StepReport TrainingStep::run(std::optional<std::uint64_t> batch) {
+std::vector<TrainingStep::MicroStep> TrainingStep::run_micro_steps(const MicroStepPlan& plan) {
+  std::vector<MicroStep> times;
+  FoldedMicroSteps folded(device_);
+  std::optional<CountedMicroSteps> counted;
+  for (std::int64_t micro = 0; micro < config_.accumulation_steps; ++micro) {
+    if (plan.is_first_alike(micro)) counted.emplace(device_, plan.counted());
+    times.push_back(run_micro_step(micro));
+    if (plan.is_last_alike(micro)) {
+      counted.reset();
+      micro += plan.left_out;
+    }
+    const std::int64_t alike = folded.fold(config_.accumulation_steps - micro - 2);
+    work_.folded = work_.folded || alike > 0;
+    micro += alike;
+  }
+  if (plan.left_out > 0) work_.micro_steps_run = static_cast<int>(times.size());
+  return times;
+}
+
+StepReport TrainingStep::run(std::optional<std::uint64_t> batch, MicroSteps which) {
   batch_ = batch;
   work_ = {};
   device_.ledger().clear();
   device_.timeline().clear();
+  const MicroStepPlan plan = plan_micro_steps(config_.accumulation_steps, which);
   const Event begin = end_of_work();
   loss_.set_zero();
-  std::vector<MicroStep> times;
-  FoldedMicroSteps micro_steps(device_);
-  for (std::int64_t micro = 0; micro < config_.accumulation_steps; ++micro) {
-    times.push_back(run_micro_step(micro));
-    micro += micro_steps.fold(config_.accumulation_steps - micro - 2);
-  }
+  const std::vector<MicroStep> times = run_micro_steps(plan);
   StepReport report = work_;
   const Event before = device_.record(Stream::compute);
   device_.memory().enter(StepPhase::update);
@@ -193,8 +208,9 @@ StepReport TrainingStep::run(std::optional<std::uint64_t> batch) {
   synchronize_for_timer();
   const Event end = end_of_work();
   report.optimizer = device_.time_of(end) - device_.time_of(before);
-  report.total = device_.time_of(end) - device_.time_of(begin);
-  read_times(times, report);
+  report.ran = device_.time_of(end) - device_.time_of(begin);
+  report.total = report.ran;
+  read_times(times, plan, report);
   read_numbers(report);
   ++step_;
   return report;
@@ -203,7 +219,8 @@ StepReport TrainingStep::run(std::optional<std::uint64_t> batch) {
 void TrainingStep::read_numbers(StepReport& report) {
   float loss = 0;
   device_.read(loss_.tensor(), {&loss, 1});
-  report.loss = static_cast<double>(loss) / static_cast<double>(config_.accumulation_steps);
+  const auto run = report.micro_steps_run > 0 ? report.micro_steps_run : config_.accumulation_steps;
+  report.loss = static_cast<double>(loss) / static_cast<double>(run);
   report.grad_norm = engine_->grad_norm();
 }
 
@@ -215,10 +232,22 @@ Event TrainingStep::end_of_work() {
   return end;
 }
 
-void TrainingStep::read_times(const std::vector<MicroStep>& times, StepReport& report) {
-  for (const MicroStep& micro : times) {
-    report.forward += device_.time_of(micro.turn) - device_.time_of(micro.begin);
-    report.backward += device_.time_of(micro.end) - device_.time_of(micro.turn);
+// What a micro-step takes is the time until the next one begins: work of other streams that it
+// started may reach into that one, as it does in all that are alike.
+void TrainingStep::read_times(const std::vector<MicroStep>& times, const MicroStepPlan& plan,
+                              StepReport& report) {
+  const auto time_between = [&](const Event& begin, const Event& end) {
+    return device_.time_of(end) - device_.time_of(begin);
+  };
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const MicroStep& micro = times[i];
+    const auto behind_first = static_cast<std::int64_t>(i) - plan.first_alike;
+    const bool is_alike =
+        plan.left_out > 0 && behind_first >= 0 && behind_first < MicroStepPlan::kAlike;
+    const double counted = is_alike ? static_cast<double>(plan.counted()) : 1;
+    report.forward += counted * time_between(micro.begin, micro.turn);
+    report.backward += counted * time_between(micro.turn, micro.end);
+    if (is_alike) report.total += (counted - 1) * time_between(micro.begin, times[i + 1].begin);
   }
   device_.timeline().settle(device_, device_.ledger());
 }

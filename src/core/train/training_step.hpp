@@ -13,15 +13,17 @@
 #include "core/experiment/experiment.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/model/model_parameters.hpp"
+#include "core/train/micro_steps.hpp"
 #include "core/train/model.hpp"
 #include "core/train/zero/zero_engine.hpp"
 
 namespace dstune {
 
-/// The report of one optimizer step on this rank. Times are those of the compute stream; `total`
-/// ends with all of the device's work.
+/// The report of one optimizer step on this rank. Times are those of the compute stream, and of all
+/// micro-steps, also of those that were left out (MicroSteps::some); `total` ends with all of the
+/// device's work.
 struct StepReport {
-  double loss = 0;  ///< mean over this rank's micro-steps
+  double loss = 0;  ///< mean over this rank's micro-steps that ran
   StepResult result;
   double grad_norm = 0;  ///< see ZeroEngine::grad_norm()
   Seconds total = 0;     ///< the whole step, with the making of the tokens
@@ -33,6 +35,10 @@ struct StepReport {
   double real_tokens = 0;
   double padded_tokens = 0;
   double flops = 0;
+  Seconds ran = 0;          ///< what of `total` passed; the rest is that of micro-steps left out
+  int micro_steps_run = 0;  ///< 0: all
+  /// Of a device that folds(): whether it left out micro-steps that are alike from the third on.
+  bool folded = false;
 };
 
 /// Holds all memory of a run, enough for the longest sequences that there may be. The tokens of a
@@ -52,7 +58,9 @@ class TrainingStep {
 
   /// Collective over the group. The n-th call runs the n-th step.
   /// @param batch  which of the seed's batches, where lengths vary; none: the one that needs most
-  StepReport run(std::optional<std::uint64_t> batch = std::nullopt);
+  /// @param which  all, where micro-steps are not alike (StepReport::folded) or lengths vary
+  StepReport run(std::optional<std::uint64_t> batch = std::nullopt,
+                 MicroSteps which = MicroSteps::all);
 
   ZeroEngine& engine() { return *engine_; }
   const ModelParameters& parameters() const { return *parameters_; }
@@ -72,9 +80,11 @@ class TrainingStep {
     Event end;
   };
   MicroStep run_micro_step(std::int64_t micro);
+  std::vector<MicroStep> run_micro_steps(const MicroStepPlan& plan);
   Event end_of_work();
   void read_numbers(StepReport& report);
-  void read_times(const std::vector<MicroStep>& times, StepReport& report);
+  void read_times(const std::vector<MicroStep>& times, const MicroStepPlan& plan,
+                  StepReport& report);
 
   RunSettings settings_;
   StepConfig config_;
@@ -90,7 +100,7 @@ class TrainingStep {
   // The members below belong to the step that runs.
   std::optional<std::uint64_t> batch_;
   RowLengths rows_;
-  StepReport work_;                       ///< tokens and FLOPs
+  StepReport work_;                       ///< what is known of it without the clock
   std::map<std::int64_t, double> flops_;  // FLOPs of a sequence, by its length
 };
 

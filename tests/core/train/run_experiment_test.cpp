@@ -60,6 +60,25 @@ TEST_P(RunExperiment, NeedsAndCommunicatesWhatTheDryRunSays) {
   }
 }
 
+TEST_P(RunExperiment, ComputesAStepOfManyMicroStepsFromSome) {
+  for (TinyExperiment tiny : experiments_of(GetParam())) {
+    if (tiny.ranks != 2) continue;
+    tiny.accumulation_steps = 31;
+    Experiment experiment = tiny.make();
+    const auto dry = std::get<Measured>(dry_run(experiment, 0).outcome);
+
+    const auto computed = std::get<Measured>(run_on_cpus(experiment).front());
+    experiment.settings.whole_steps = true;
+    const auto whole = std::get<Measured>(run_on_cpus(experiment).front());
+
+    EXPECT_EQ(computed.micro_steps_run, 5) << tiny.name();
+    EXPECT_EQ(whole.micro_steps_run, 0) << tiny.name();
+    EXPECT_TRUE(computed.ledger.same_work(dry.ledger)) << tiny.name();
+    EXPECT_TRUE(whole.ledger.same_work(dry.ledger)) << tiny.name();
+    EXPECT_EQ(computed.peak_memory, whole.peak_memory) << tiny.name();
+  }
+}
+
 // Half of 2^30 and its halvings do not fit into fp16: warm-up and first steps update nothing.
 TEST_P(RunExperiment, MeasuresOnlyStepsThatUpdate) {
   Experiment experiment = TinyExperiment{GetParam(), 2, 1, 1, DType::fp16}.make();

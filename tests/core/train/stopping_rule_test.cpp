@@ -120,5 +120,13 @@ TEST(StoppingRule, OfStepsThatDifferByNatureTakesTwentyTimesTheMinimumAtMost) {
   EXPECT_TRUE(StoppingRule(1, 20, StepsDiffer::by_nature).is_enough({1, 9}));  // half of the limit
 }
 
+// Where micro-steps are left out, a step takes less time than it counts for.
+TEST(StoppingRule, CountsTheTimeThatPassed) {
+  const StoppingRule rule(2, kAmple, StepsDiffer::by_noise, 0, 3);
+
+  EXPECT_FALSE(rule.is_enough({2, 2}, 2.9));
+  EXPECT_TRUE(rule.is_enough({2, 2}, 3));
+}
+
 }  // namespace
 }  // namespace dstune::stopping_rule_test

@@ -33,13 +33,13 @@ void Timeline::clear() {
 }
 
 void Timeline::add_call(const CollectiveLine& call, const Event& begin, const Event& end) {
-  calls_.push_back({call, {begin, end}});
+  calls_.push_back({call, {begin, end}, times_});
 }
 
 void Timeline::add_stall(const Event& begin, const Event& end) { stalls_.push_back({begin, end}); }
 
 void Timeline::add_host(HostEvent event, const Event& begin, const Event& end) {
-  idle_.push_back({event, {begin, end}});
+  idle_.push_back({event, {begin, end}, times_});
 }
 
 void Timeline::settle(const Device& device, Ledger& ledger) {
@@ -53,11 +53,15 @@ void Timeline::settle(const Device& device, Ledger& ledger) {
     const Interval time = read(call.span);
     call.line.exposed = time_within(stalls, time);
     call.line.overlapped = time.end - time.begin - call.line.exposed;
+    const std::uint64_t outer = ledger.count_each(call.times);
     ledger.add(call.line, 0);
+    ledger.count_each(outer);
   }
   for (const Idle& idle : idle_) {
     const Interval time = read(idle.span);
+    const std::uint64_t outer = ledger.count_each(idle.times);
     ledger.add_idle(idle.event, time.end - time.begin);
+    ledger.count_each(outer);
   }
   clear();
 }

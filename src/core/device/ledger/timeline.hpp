@@ -2,6 +2,8 @@
 // beside each other.
 #pragma once
 
+#include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "core/device/ledger/ledger.hpp"
@@ -16,6 +18,10 @@ class Device;
 class Timeline {
  public:
   void clear();
+
+  /// From now on each call and host event counts `times` times, as Ledger::count_each() does it.
+  /// @returns how often they counted before
+  std::uint64_t count_each(std::uint64_t times) noexcept { return std::exchange(times_, times); }
 
   /// Says that a collective ran from `begin` to `end`.
   /// @param call  its kind; what was sent is counted already
@@ -39,16 +45,19 @@ class Timeline {
   struct Call {
     CollectiveLine line;
     Span span;
+    std::uint64_t times;
   };
 
   struct Idle {
     HostEvent event;
     Span span;
+    std::uint64_t times;
   };
 
   std::vector<Call> calls_;
   std::vector<Idle> idle_;
   std::vector<Span> stalls_;  // in order of time; they do not touch each other
+  std::uint64_t times_ = 1;
 };
 
 }  // namespace dstune

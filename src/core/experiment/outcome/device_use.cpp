@@ -67,7 +67,7 @@ std::optional<double> DeviceUse::sm_clock_share() const {
 
 std::optional<DeviceUse> make_device_use(const std::optional<DeviceReading>& before,
                                          const std::optional<DeviceReading>& after, Seconds time,
-                                         int steps) {
+                                         double steps) {
   if (!before || !after) return std::nullopt;
   DeviceUse use;
   use.sm_clock_mhz = mean(before->sm_clock_mhz, after->sm_clock_mhz);

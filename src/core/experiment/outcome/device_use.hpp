@@ -35,7 +35,7 @@ struct DeviceUse {
 /// counts energy, else the mean of both readings.
 std::optional<DeviceUse> make_device_use(const std::optional<DeviceReading>& before,
                                          const std::optional<DeviceReading>& after, Seconds time,
-                                         int steps);
+                                         double steps);
 
 /// The use of all ranks of a group together; none if no device reports anything. A sum is absent if
 /// one of its terms is.

@@ -133,6 +133,7 @@ json::object content(const Measured& measured) {
   if (measured.peak_host_memory != PeakHostMemory{}) {
     object["peak_host_memory_bytes"] = to_json(measured.peak_host_memory);
   }
+  if (measured.micro_steps_run > 0) object["micro_steps_run"] = measured.micro_steps_run;
   if (!measured.core_use.empty()) object["core_use"] = to_json(measured.core_use);
   if (measured.device_use) object["device_use"] = to_json(*measured.device_use);
   if (!measured.network.empty()) object["network"] = measured.network;
@@ -191,6 +192,9 @@ Measured measured_from_json(const json::object& object) {
   measured.tokens_per_s = real(object, "tokens_per_s");
   measured.flops_per_s_per_rank = real(object, "flops_per_s_per_rank");
   measured.first_loss = real(object, "first_loss");
+  if (const auto* run = object.if_contains("micro_steps_run")) {
+    measured.micro_steps_run = run->to_number<int>();
+  }
   measured.last_loss = real(object, "last_loss");
   measured.peak_memory.allocated = integer<Bytes>(object, "peak_memory_bytes");
   // What earlier versions called the peak was what is active now.

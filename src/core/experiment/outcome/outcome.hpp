@@ -27,7 +27,7 @@ namespace dstune {
 /// peak.
 struct Measured {
   int steps = 0;      ///< measured optimizer steps
-  Summary step_time;  ///< seconds per optimizer step
+  Summary step_time;  ///< seconds per optimizer step, with all of its micro-steps
   /// This and the next three: medians over steps, seconds per optimizer step.
   Seconds forward_time = 0;
   Seconds backward_time = 0;        ///< includes gradient communication inside backward
@@ -36,7 +36,10 @@ struct Measured {
   double samples_per_s = 0;         ///< train_batch_size / typical_step_time()
   double tokens_per_s = 0;          ///< padding does not count
   double flops_per_s_per_rank = 0;  ///< model FLOPs, training_flops()
-  double first_loss = 0;            ///< mean over ranks and micro-steps of the first step ever run
+  /// How many micro-steps of each step ran; the others were computed from them. 0: all ran.
+  int micro_steps_run = 0;
+  /// The mean over ranks and over the micro-steps that ran, of the first step ever run.
+  double first_loss = 0;
   double last_loss = 0;
   PeakMemory peak_memory;
   /// Of the rank's tensors in its host's memory; nothing unless something is offloaded.

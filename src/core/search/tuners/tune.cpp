@@ -20,6 +20,7 @@
 #include "core/search/tuners/fast_mode.hpp"
 #include "core/search/tuners/tuner.hpp"
 #include "core/search/tuners/tuner_table.hpp"
+#include "core/search/tuners/whole_step.hpp"
 #include "core/train/families/families.hpp"
 
 namespace dstune {
@@ -216,6 +217,10 @@ TuningResult search(const TuningConfig& config, int group_size, Scheduler& sched
   result.predictions = tuner->predictions();
   const std::string mattering = settings_that_matter(result.predictions);
   if (!mattering.empty()) result.remarks.push_back(mattering);
+  if (result.best && !result.stopped) {
+    auto remark = check_whole_step(config, *result.best, records, scheduler);
+    if (remark) result.remarks.push_back(*std::move(remark));
+  }
   for (auto& remark : watch.remarks()) result.remarks.push_back(std::move(remark));
   result.nothing_fits = !result.best && !result.stopped && is_memory_alone(result.stages, records);
   result.full = full_of(config, result.stages, result.full, records);

@@ -1,0 +1,100 @@
+#include "core/search/tuners/whole_step.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/log.hpp"
+#include "core/base/text.hpp"
+#include "core/report/tables/announced.hpp"
+
+namespace dstune {
+namespace {
+
+/// Two runs of one configuration differ by so much where nothing is wrong.
+constexpr double kBetweenRuns = 0.05;
+constexpr double kErrors = 3;
+constexpr int kTries = 2;
+
+/// The step time that is announced of `best`, and how far a single step may be from it.
+struct Computed {
+  Seconds step_time = 0;
+  double noise = 0;  ///< relative
+  int micro_steps_run = 0;
+};
+
+Computed computed_of(const Record& best, const std::vector<Record>& records) {
+  Record shown = best;
+  double interval = 0;
+  for (const Announced& one : announced(records)) {
+    if (one.record.experiment.name != best.experiment.name) continue;
+    shown = one.record;
+    interval = one.interval.value_or(0);
+  }
+  const Measured& measured = *measured_of(shown);
+  const double steps = measured.step_time.noise_percent / 100;
+  return {typical_step_time(measured),
+          std::max(kBetweenRuns, kErrors * std::hypot(steps, interval)), measured.micro_steps_run};
+}
+
+Experiment whole_step_of(const Record& best, int number) {
+  Experiment experiment = best.experiment;
+  experiment.settings.whole_steps = true;
+  experiment.settings.measure_steps = 1;
+  experiment.settings.least_warmup_time = experiment.settings.least_measure_time = 0;
+  experiment.repetition = number;
+  experiment.is_reference = true;
+  experiment.give_up_above = 0;
+  experiment.name += concat("_whole", number);
+  return experiment;
+}
+
+std::string step_time_text(const Computed& computed, std::int64_t micro_steps) {
+  return concat("the optimum's step time is computed from ", computed.micro_steps_run, " of its ",
+                micro_steps, " micro-steps");
+}
+
+bool has_room(const TuningConfig& config, const std::vector<Record>& records, Seconds step_time) {
+  if (step_time > config.settings.experiment_timeout / 2) return false;
+  if (!config.time_budget) return true;
+  Seconds now = 0;
+  for (const Record& record : records) now = std::max(now, record.finished);
+  return now + step_time <= *config.time_budget;
+}
+
+std::string difference_text(double factor) {
+  return concat(fixed(100 * std::abs(factor - 1), 1), factor > 1 ? " % longer" : " % less");
+}
+
+}  // namespace
+
+std::optional<std::string> check_whole_step(const TuningConfig& config, const Record& best,
+                                            const std::vector<Record>& records,
+                                            Scheduler& scheduler) {
+  const Measured* measured = measured_of(best);
+  if (measured == nullptr || measured->micro_steps_run == 0) return std::nullopt;
+  const Computed computed = computed_of(best, records);
+  const std::string subject =
+      step_time_text(computed, best.experiment.ds_config.step().accumulation_steps);
+  if (!has_room(config, records, computed.step_time)) {
+    return concat(subject, "; there was no time to check it by a whole step");
+  }
+  log_line(concat("checks ", best.experiment.name, " by a step with all of its micro-steps"));
+  double nearest = 0;
+  for (int number = 1; number <= kTries; ++number) {
+    const auto done = scheduler.run({whole_step_of(best, number)});
+    if (done.empty()) return std::nullopt;  // the run was stopped
+    const Measured* whole = measured_of(done.front());
+    if (whole == nullptr) return concat(subject, "; a whole step ", describe(done.front().outcome));
+    const double factor = typical_step_time(*whole) / computed.step_time;
+    if (nearest == 0 || std::abs(std::log(factor)) < std::abs(std::log(nearest))) nearest = factor;
+    if (std::abs(std::log(nearest)) <= computed.noise) {
+      return concat(subject, "; a whole step took ", difference_text(nearest),
+                    ", which is within noise");
+    }
+  }
+  return concat(subject, "; whole steps took ", difference_text(nearest),
+                ", twice, which is more than noise: \"whole_steps\": true in dstune measures all "
+                "of them");
+}
+
+}  // namespace dstune
