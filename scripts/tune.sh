@@ -5,6 +5,7 @@
 #        scripts/tune.sh --calibrate [N] [CONFIG.json]
 #   -n N             ranks: rank 0 tunes, the others train (default: one more than GPUs; without
 #                    GPUs one per core, at least 3; or the slots of the host file; also by DSTUNE_NP)
+#   --gpus N         as -n N + 1 where neither -n, a host file nor Slurm says how many; with --plan, plan for N
 #   -hostfile FILE   hosts to run on, in Open MPI's form; their ranks get the environment that DeepSpeed's launcher
 #                    would hand on (.deepspeed_env, NCCL_*, PYTHONPATH, ...), and the Python's (docs/configuration.md)
 #   --calibrate [N]  measures what the training's host code costs here, with N ranks in 3 minutes, for later runs
@@ -38,6 +39,9 @@ ranks=${DSTUNE_NP:-}
 hosts=""
 config=""
 world_size=""
+gpus=""
+model=""
+needs_file=true
 backend=""
 local_only=false # nothing is run, so no ranks are needed
 needs_config=true
@@ -55,7 +59,7 @@ while [ $# -gt 0 ]; do
     -n | -np) need_value "$@"; ranks=$2; shift 2 ;;
     -hostfile | --hostfile) need_value "$@"; hosts=$2; shift 2 ;;
     --calibrate | --calibrate=*) exec "$root/scripts/tune/calibrate.sh" "${as_given[@]}" ;;
-    --help | -h | --version | --list-backends) local_only=true; needs_config=false; arguments+=("$1"); shift ;;
+    --help | -h | --version | --list-backends | --list-models) local_only=true; needs_config=false; arguments+=("$1"); shift ;;
     --status)
       need_value "$@"; local_only=true; needs_config=false; arguments+=("$1" "$2"); shift 2 ;;
     --status=*) local_only=true; needs_config=false; arguments+=("$1"); shift ;;
@@ -63,6 +67,8 @@ while [ $# -gt 0 ]; do
     --check | --explain=*) local_only=true; arguments+=("$1"); shift ;;
     --explain) need_value "$@"; local_only=true; arguments+=("$1" "$2"); shift 2 ;;
     --world-size) need_value "$@"; world_size=$2; arguments+=("$1" "$2"); shift 2 ;;
+    --gpus) need_value "$@"; gpus=$2; arguments+=("$1" "$2"); shift 2 ;;
+    --gpus=*) gpus=${1#*=}; arguments+=("$1"); shift ;;
     --world-size=*) world_size=${1#*=}; arguments+=("$1"); shift ;;
     --backend) need_value "$@"; backend=$2; arguments+=("$1" "$2"); shift 2 ;;
     --backend=*) backend=${1#*=}; arguments+=("$1"); shift ;;
@@ -72,15 +78,18 @@ while [ $# -gt 0 ]; do
     --results-dir=*) results_dir=${1#*=}; arguments+=("$1"); shift ;;
     --ranks-per-experiment) need_value "$@"; group=$2; arguments+=("$1" "$2"); shift 2 ;;
     --ranks-per-experiment=*) group=${1#*=}; arguments+=("$1"); shift ;;
-    --model | --format | --memory-limit | \
-      --without | --precision | --emit)
+    --model) need_value "$@"; model=$2; arguments+=("$1" "$2"); shift 2 ;;
+    --model=*) model=${1#*=}; arguments+=("$1"); shift ;;
+    --format | --memory-limit | --without | --precision | --emit | \
+      --sequence-length | --train-batch-size | --micro-batch-size | --checkpointing | --lora-r)
       need_value "$@"; arguments+=("$1" "$2"); shift 2 ;;
     --) break ;;
     -?*) arguments+=("$1"); shift ;;
     *) config=$1; arguments+=("$1"); shift ;;
   esac
 done
-if $needs_config && [ -z "$config" ]; then arguments+=("$root/examples/gpt2-30m.json"); fi
+if $plans && [ -n "$model" ]; then needs_file=false; fi # such a plan needs no CONFIG.json
+if $needs_config && $needs_file && [ -z "$config" ]; then arguments+=("$root/examples/gpt2-30m.json"); fi
 if $needs_config; then # without importing it, which takes seconds
   deepspeed=$(python3 -c 'import importlib.metadata as m; print(m.version("deepspeed"))' 2>/dev/null || true)
   [ -z "$deepspeed" ] || arguments+=(--installed-deepspeed "$deepspeed")
@@ -119,10 +128,13 @@ if ! refresh && ! build; then
   refresh || build
 fi
 
+# Rank 0 has no GPU of its own to train on.
+if [ -z "$ranks$hosts${SLURM_JOB_ID:-}" ] && [[ $gpus =~ ^[0-9]+$ ]]; then ranks=$((10#$gpus + 1)); fi
+
 if $local_only; then
   if [ -n "$hosts" ]; then
     arguments+=(--hostfile "$hosts")
-  elif [ -z "$world_size" ] && { [ -n "$ranks" ] || $plans; }; then
+  elif [ -z "$world_size$gpus" ] && { [ -n "$ranks" ] || $plans; }; then
     ranks=${ranks:-$(default_ranks "$program" "$backend")}
     arguments+=(--world-size $((ranks - 1)))
   fi

@@ -18,6 +18,7 @@
 #include "core/report/files/status_file.hpp"
 #include "core/report/formats/document.hpp"
 #include "core/report/tables/aio_sweep_table.hpp"
+#include "core/report/tables/model_list.hpp"
 #include "core/search/feasibility/shortage.hpp"
 #include "core/search/predict/foretold.hpp"
 #include "core/search/tuners/report/check.hpp"
@@ -40,6 +41,11 @@ void print_backends() {
   std::string text = concat(trim(version_text()), "\nMPI: ", mpi_library_text(), "\n");
   for (const auto& line : list_backends()) text += concat(line, "\n");
   print(text);
+}
+
+void print_models(const CommandLine& options) {
+  print(format_as(options.format, {[] { return format_model_list(); },
+                                   [] { return to_json_text(model_list_to_json(), 2) + "\n"; }}));
 }
 
 int print_check(const CommandLine& options) {
@@ -133,6 +139,8 @@ int run_command(const CommandLine& options) {
     print_version();
   } else if (options.action == CommandLine::Action::list_backends) {
     print_backends();
+  } else if (options.action == CommandLine::Action::list_models) {
+    print_models(options);
   } else if (options.action == CommandLine::Action::status) {
     print_status(options);
   } else if (options.action == CommandLine::Action::nvme_sweep) {

@@ -1,5 +1,5 @@
-// The actions that need no mpirun: --help, --version, --list-backends, --check, --plan, --explain,
-// --status and --nvme-sweep.
+// The actions that need no mpirun: --help, --version, --list-backends, --list-models, --check,
+// --plan, --explain, --status and --nvme-sweep.
 #pragma once
 
 #include "core/config/command_line/command_line.hpp"
@@ -8,7 +8,8 @@ namespace dstune {
 
 /// Prints what options.action asks for, in options.format:
 ///
-/// --plan: the experiments that would be explored. --check: whether the configuration would run.
+/// --list-models: the presets. --plan: the experiments that would be explored. --check: whether the
+/// configuration would run.
 /// --explain: the account of an experiment, which is computed without running with --plan, and else
 /// comes from results_dir's journal with the differences from the best. --status: one line
 /// ("running: ...", "dead: ...", "finished: ..."), or the run's status.json with "life" and

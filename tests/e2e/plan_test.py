@@ -1,9 +1,64 @@
 """--plan: no mpirun, nothing written."""
 
 import json
+import pathlib
 import unittest
 
 from support import ProgramTest, PROGRAM, SOURCE, example
+
+
+class PlanOfAModel(ProgramTest):
+    """A model by its name on the hub, with what is usual as options."""
+
+    def plan(self, *arguments, **variables):
+        command = ["env", *(f"{name}={value}" for name, value in variables.items()), PROGRAM, "--plan",
+                   "--memory-limit", "80GiB", "--backend", "sim", *map(str, arguments)]
+        return self.run_command(command)
+
+    def test_a_plain_deepspeed_file_is_enough(self):
+        (self.directory / "ds_config.json").write_text(
+            '{"bf16": {"enabled": true}, "optimizer": {"type": "AdamW", "params": {"lr": 1e-5}}}')
+        finished = self.plan("--world-size", 8, "--model", "Qwen/Qwen2.5-0.5B-Instruct", "--sequence-length", 256,
+                             "--checkpointing", "true", "--lora-r", 8, "--format", "json", "ds_config.json",
+                             HF_HUB_CACHE=self.directory)
+
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        plan = json.loads(finished.stdout)
+        self.assertEqual(plan["num_params"] - plan["trainable_num_params"], 494032768)
+
+    def test_a_model_is_enough(self):
+        finished = self.plan("--gpus", 2, "--model", "eleutherai/PYTHIA-70m", HF_HUB_CACHE=self.directory)
+
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        self.assertIn("model         EleutherAI/pythia-70m (preset pythia-70m), 70,426,624 parameters", finished.stdout)
+
+    def test_the_cache_of_the_hub_is_read(self):
+        folder = self.directory / "hub" / "models--me--mine"
+        (folder / "refs").mkdir(parents=True)
+        (folder / "refs" / "main").write_text("c0ffee")
+        (folder / "snapshots" / "c0ffee").mkdir(parents=True)
+        (folder / "snapshots" / "c0ffee" / "config.json").write_text(
+            '{"model_type": "gpt2", "n_embd": 64, "n_head": 4, "n_layer": 2, "vocab_size": 512}')
+        finished = self.plan("--gpus", 2, "--model", "Me/Mine", HF_HOME=self.directory)
+
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        self.assertIn("model         me/mine (", finished.stdout)
+        self.assertIn("snapshots/c0ffee/config.json), ", finished.stdout)
+
+    def test_an_unknown_model_is_told_how_it_is_brought(self):
+        finished = self.plan("--gpus", 2, "--model", "Qwen/Qwen9-7B", HF_HUB_CACHE="/nowhere")
+
+        self.assertEqual(finished.returncode, 2)
+        self.assertIn("the cache of Hugging Face's hub (/nowhere) has no config.json of it", finished.stderr)
+        self.assertIn("`hf download Qwen/Qwen9-7B config.json`", finished.stderr)
+
+    def test_models_are_listed(self):
+        finished = self.run_command([PROGRAM, "--list-models", "--format", "json"])
+
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        names = {row["name"]: row for row in json.loads(finished.stdout)}
+        self.assertEqual(names["qwen2.5-7b"]["num_params"], 7615616512)
+        self.assertIn("Qwen/Qwen2.5-7B-Instruct", names["qwen2.5-7b"]["hub_names"])
 
 
 class Plan(ProgramTest):

@@ -98,35 +98,36 @@ std::optional<Bytes> read_limit(const SectionReader& reader, const std::string& 
 }
 
 std::optional<ModelSpec> read_model_value(const json::value& value, const std::string& source,
-                                          Problems& problems, std::vector<std::string>& warnings) {
+                                          Problems& problems, ModelRemarks& remarks) {
   constexpr const char* kPointer = "/dstune/model";
   if (value.is_object()) {
-    return read_model_object(value.get_object(), "inline", kPointer, problems, warnings);
+    return read_model_object(value.get_object(), "inline", kPointer, problems, remarks);
   }
   if (value.is_string() && !value.get_string().empty()) {
     const std::filesystem::path folder = std::filesystem::path(source).parent_path();
     return read_model_name(json::value_to<std::string>(value), {folder, "."}, kPointer, problems,
-                           warnings);
+                           remarks);
   }
   problems.add(kPointer,
-               concat("is ", describe(value), "; accepted: a preset (docs/models.md lists them",
-                      "), the path of a Hugging Face config.json, or such an object"));
+               concat("is ", describe(value),
+                      "; accepted: a preset or its name on the hub (dstune-mpi --list-models), "
+                      "the path of a Hugging Face config.json, or such an object"));
   return std::nullopt;
 }
 
 std::optional<ModelSpec> read_model(const SectionReader& reader, const CommandLine& options,
                                     const std::string& source, Problems& problems,
-                                    std::vector<std::string>& warnings) {
+                                    ModelRemarks& remarks) {
   if (options.model) {
     const std::filesystem::path folder = std::filesystem::path(source).parent_path();
-    return read_model_name(*options.model, {".", folder}, "--model", problems, warnings);
+    return read_model_name(*options.model, {".", folder}, "--model", problems, remarks);
   }
   if (const auto* value = reader.find("model")) {
-    return read_model_value(*value, source, problems, warnings);
+    return read_model_value(*value, source, problems, remarks);
   }
   problems.add("/dstune/model",
-               concat("is missing; accepted: a preset (docs/models.md lists them",
-                      "), the path of a Hugging Face config.json, or such an object; or --model"));
+               "is missing; accepted: a preset or its name on the hub (dstune-mpi --list-models), "
+               "the path of a Hugging Face config.json, or such an object; or --model");
   return std::nullopt;
 }
 
@@ -248,7 +249,13 @@ bool read_dstune(const json::value& section, const CommandLine& options, TuningC
   read_watch(reader, config, problems);
   reader.read("learnt", config.learnt);
 
-  const auto model = read_model(reader, options, config.source, problems, config.warnings);
+  ModelRemarks remarks;
+  const auto model = read_model(reader, options, config.source, problems, remarks);
+  for (auto& warning : remarks.warnings) config.warnings.push_back(std::move(warning));
+  for (auto& note : remarks.notes) config.notes.push_back(std::move(note));
+  const bool has_note = !remarks.task_note.empty() && reader.find("task") == nullptr;
+  if (has_note) config.notes.push_back(std::move(remarks.task_note));
+  config.model_source = std::move(remarks.source);
   if (!model) return false;
   settings.model = *model;
   read_task(reader, "/dstune/task", settings.model, problems);

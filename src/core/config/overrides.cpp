@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <stdexcept>
 #include <string_view>
 
+#include "core/base/json_parser.hpp"
 #include "core/base/text.hpp"
 #include "core/config/deepspeed/deepspeed_checks.hpp"
 #include "core/input/coercions.hpp"
@@ -191,12 +193,85 @@ void note_open_precision(const json::object& file, Overrides& overrides) {
       "tuned in fp32, since the file leaves the precision to the Trainer; --precision says which");
 }
 
+// Null and "auto" say nothing that an option could win over.
+void set_value(json::object& object, const std::string& pointer, std::string_view flag,
+               const char* key, const json::value& value, Overrides& overrides) {
+  const auto* const given = object.if_contains(key);
+  if (given != nullptr && !given->is_null() && !is_auto(*given) && *given != value) {
+    overrides.warnings.push_back(concat(flag, " ", to_json_text(value, 0), " wins over ",
+                                        child(pointer, key), ", which is ", shortened(*given)));
+  }
+  object[key] = value;
+}
+
+// nullptr: it is something else than an object, which is left to the checks.
+json::object* find_or_make(json::object& object, const char* key) {
+  json::value& section = object[key];
+  if (section.is_null()) section.emplace_object();
+  return section.if_object();
+}
+
+// One length that is said twice would be a contradiction.
+void drop_lengths(json::object& dstune, const json::value& tokens, Overrides& overrides) {
+  const auto* const lengths = dstune.if_contains("lengths");
+  if (lengths == nullptr || !(lengths->is_number() || lengths->is_array())) return;
+  overrides.warnings.push_back(concat("--sequence-length ", to_json_text(tokens, 0),
+                                      " wins over /dstune/lengths, which is ",
+                                      shortened(*lengths)));
+  dstune.erase("lengths");
+}
+
+void set_checkpointing(json::object& dstune, const std::string& text, Overrides& overrides,
+                       Problems& problems) {
+  try {
+    set_value(dstune, "/dstune", "--checkpointing", "activation_checkpointing", parse_json(text),
+              overrides);
+  } catch (const std::invalid_argument&) {
+    problems.add("--checkpointing", concat("is ", in_quotes(text),
+                                           "; accepted: a value of "
+                                           "dstune.activation_checkpointing, such as true, "
+                                           "'{\"every_n_layers\": 2}' or '[false, true]'"));
+  }
+}
+
+void set_dstune(json::object& file, const CommandLine& options, Overrides& overrides,
+                Problems& problems) {
+  if (!options.sequence_length && !options.checkpointing && !options.lora_rank) return;
+  json::object* const dstune = find_or_make(file, "dstune");
+  if (dstune == nullptr) return;
+  if (options.sequence_length) {
+    const json::value tokens(*options.sequence_length);
+    drop_lengths(*dstune, tokens, overrides);
+    set_value(*dstune, "/dstune", "--sequence-length", "sequence_length", tokens, overrides);
+  }
+  if (options.checkpointing) {
+    set_checkpointing(*dstune, *options.checkpointing, overrides, problems);
+  }
+  if (!options.lora_rank) return;
+  json::object* const lora = find_or_make(*dstune, "lora");
+  if (lora == nullptr) return;
+  set_value(*lora, "/dstune/lora", "--lora-r", "r", *options.lora_rank, overrides);
+}
+
+void set_batches(json::object& file, const CommandLine& options, Overrides& overrides) {
+  if (options.train_batch_size) {
+    set_value(file, "", "--train-batch-size", "train_batch_size", *options.train_batch_size,
+              overrides);
+  }
+  if (options.micro_batch_size) {
+    set_value(file, "", "--micro-batch-size", "train_micro_batch_size_per_gpu",
+              *options.micro_batch_size, overrides);
+  }
+}
+
 }  // namespace
 
 Overrides apply_overrides(json::object& file, const CommandLine& options, Problems& problems) {
   Overrides overrides;
   const json::object given = options.without.empty() ? json::object() : file;
   for (const auto& key : options.without) leave_out(file, given, key, overrides.notes, problems);
+  set_batches(file, options, overrides);
+  set_dstune(file, options, overrides, problems);
   if (options.precision) {
     set_precision(file, *options.precision, overrides);
   } else {

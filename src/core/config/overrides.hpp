@@ -1,4 +1,5 @@
-// What the command line changes in the file before it is checked: --without and --precision.
+// What the command line changes in the file before it is checked: --without, --precision, and the
+// options that stand for keys of the file.
 #pragma once
 
 #include <string>
@@ -15,10 +16,14 @@ struct Overrides {
   std::vector<std::string> warnings;  ///< to log once
 };
 
-/// Takes the keys of --without out of `file`, then settles the precision.
+/// Takes the keys of --without out of `file`, writes the values of options that stand for keys into
+/// it, with a warning for each that was another, then settles the precision.
 ///
 /// A key of --without is a JSON pointer, a dotted path, or a name, which is left out wherever it
 /// stands outside "autotuning" and "dstune". One that stands nowhere is a problem.
+///
+/// --sequence-length, --checkpointing and --lora-r are in section "dstune", which is made if there
+/// is none. With --sequence-length a number or a list of "dstune.lengths" goes.
 ///
 /// With --precision exactly that one of fp16 and bf16 is enabled, or none for fp32, whatever the
 /// file says. Without it a precision that is "auto" stays so, and is noted: the tuner takes it as

@@ -169,10 +169,14 @@ void complete_offload(const json::object& fixed, TuningConfig& config, Problems&
   config.offload.when = OffloadWhen::never;
 }
 
+std::string source_of(const CommandLine& options) {
+  return options.config_path.empty() ? "no CONFIG.json" : options.config_path;
+}
+
 TuningConfig read_sections(const json::object& given, const CommandLine& options,
                            Problems& problems) {
   TuningConfig config;
-  config.source = options.config_path;
+  config.source = source_of(options);
   const auto version = read_deepspeed_version(given, options.installed_deepspeed, problems);
   json::object file = without_earlier_forms(given, version, problems);
   const auto* const dstune = file.if_contains("dstune");
@@ -240,8 +244,9 @@ void check_steps(const TuningConfig& config, Problems& problems) {
 }  // namespace
 
 TuningConfig read_tuning_config(const CommandLine& options) {
-  Problems problems(options.config_path);
-  auto value = read_json_file(options.config_path, "", problems);
+  Problems problems(source_of(options));
+  std::optional<json::value> value = json::object();
+  if (!options.config_path.empty()) value = read_json_file(options.config_path, "", problems);
   if (value && !value->is_object()) {
     problems.add("file", concat("is ", describe(*value), "; accepted: a JSON object"));
   }

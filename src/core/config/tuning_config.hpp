@@ -71,6 +71,7 @@ struct TuningConfig {
       settings;  ///< model: the part that one rank holds (model_parallel.hpp). What the
                  ///< machine decides is open: backend "auto", memory_limit 0, threads,
                  ///< nodes, host_overhead (core/search/feasibility/machine.hpp completes a copy)
+  std::string model_source;  ///< ModelRemarks::source: where the model's sizes come from
   std::int64_t num_params =
       0;  ///< of the whole model, as model_info says; 0: the settings' model's
   std::int64_t trainable_num_params = 0;      ///< of the whole model; 0: the settings' model's

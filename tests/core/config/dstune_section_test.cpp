@@ -3,6 +3,7 @@
 #include <boost/json/parse.hpp>
 #include <gtest/gtest.h>
 
+#include "core/base/text.hpp"
 #include "tests/core/config/faults.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -151,9 +152,23 @@ TEST(ReadDstune, FindsTheModelBesideTheConfiguration) {
   EXPECT_EQ(config.settings.sequence_length, 128);
 }
 
+TEST(ReadDstune, NotesTheTaskOfTheArchitecturesUnlessItIsGiven) {
+  constexpr const char* kModel =
+      R"({"model_type": "bert", "architectures": ["BertForSequenceClassification"]})";
+  const auto by_class = read(concat(R"({"model": )", kModel, "}").c_str()).config;
+  const auto by_key =
+      read(concat(R"({"task": "masked_lm", "model": )", kModel, "}").c_str()).config;
+
+  EXPECT_EQ(by_class.settings.model.task, Task::sequence_classification);
+  EXPECT_EQ(by_class.notes.size(), 1U);
+  EXPECT_EQ(by_key.settings.model.task, Task::masked_lm);
+  EXPECT_TRUE(by_key.notes.empty());
+}
+
 TEST(ReadDstune, NamesThePresetsIfTheModelIsMissing) {
   const std::string accepted =
-      "accepted: a preset (docs/models.md lists them), the path of a Hugging Face config.json, or "
+      "accepted: a preset or its name on the hub (dstune-mpi --list-models), the path of a Hugging "
+      "Face config.json, or "
       "such an object";
 
   EXPECT_FALSE(read("{}").model_known);

@@ -131,5 +131,73 @@ TEST(Precision, IsNotedWhereTheFileLeavesItOpen) {
   EXPECT_EQ(apply("{}", {}).overrides.notes, Texts{});
 }
 
+CommandLine all_values() {
+  CommandLine options;
+  options.sequence_length = 2048;
+  options.train_batch_size = 64;
+  options.micro_batch_size = 4;
+  options.checkpointing = R"({"every_n_layers": 2})";
+  options.lora_rank = 16;
+  return options;
+}
+
+constexpr const char* kAllValues =
+    R"({"train_batch_size":64,"train_micro_batch_size_per_gpu":4,"dstune":{)"
+    R"("sequence_length":2048,"activation_checkpointing":{"every_n_layers":2},"lora":{"r":16}}})";
+
+TEST(Values, StandWhereTheFileHasNone) {
+  const auto result = apply("{}", all_values());
+
+  EXPECT_EQ(result.text, kAllValues);
+  EXPECT_EQ(result.overrides.warnings, Texts{});
+  EXPECT_EQ(apply(R"({"train_batch_size":"auto","dstune":null})", all_values()).overrides.warnings,
+            Texts{});
+}
+
+TEST(Values, WinOverTheFileAndNameBoth) {
+  const auto result = apply(
+      R"({"train_batch_size":32,"train_micro_batch_size_per_gpu":[1,2],"dstune":{
+          "sequence_length":512,"activation_checkpointing":true,"lora":{"r":8}}})",
+      all_values());
+
+  EXPECT_EQ(result.text, kAllValues);
+  EXPECT_EQ(result.overrides.warnings,
+            (Texts{"--train-batch-size 64 wins over /train_batch_size, which is 32",
+                   "--micro-batch-size 4 wins over /train_micro_batch_size_per_gpu, which is [1,2]",
+                   "--sequence-length 2048 wins over /dstune/sequence_length, which is 512",
+                   R"(--checkpointing {"every_n_layers":2} wins over )"
+                   "/dstune/activation_checkpointing, which is true",
+                   "--lora-r 16 wins over /dstune/lora/r, which is 8"}));
+  EXPECT_EQ(apply(kAllValues, all_values()).overrides.warnings, Texts{});
+}
+
+TEST(Values, OneLengthWinsOverSeveralButNotOverThoseThatVary) {
+  CommandLine options;
+  options.sequence_length = 64;
+
+  const auto several = apply(R"({"dstune":{"lengths":[512,1024]}})", options);
+  const auto varying = apply(R"({"dstune":{"lengths":{"batches":"packed"}}})", options);
+
+  EXPECT_EQ(several.text, R"({"dstune":{"sequence_length":64}})");
+  EXPECT_EQ(several.overrides.warnings,
+            Texts{"--sequence-length 64 wins over /dstune/lengths, which is [512,1024]"});
+  EXPECT_EQ(varying.text, R"({"dstune":{"lengths":{"batches":"packed"},"sequence_length":64}})");
+}
+
+TEST(Values, AreLeftToTheChecksWhereASectionIsNone) {
+  EXPECT_EQ(apply(R"({"dstune":3})", all_values()).text,
+            R"({"dstune":3,"train_batch_size":64,"train_micro_batch_size_per_gpu":4})");
+}
+
+TEST(Values, OfCheckpointingAreJson) {
+  CommandLine options;
+  options.checkpointing = "every layer";
+
+  EXPECT_EQ(apply("{}", options).faults,
+            Faults{"--checkpointing  is \"every layer\"; accepted: a value of "
+                   "dstune.activation_checkpointing, such as true, '{\"every_n_layers\": 2}' or "
+                   "'[false, true]'"});
+}
+
 }  // namespace
 }  // namespace dstune::overrides_test

@@ -41,6 +41,24 @@ TEST_F(ReadTuningConfig, SaysWhichStagesOfTheSpaceAreNotSearched) {
   EXPECT_EQ(config.space.of_stage.count(3), 1U);
 }
 
+TEST_F(ReadTuningConfig, NeedsNoFileForAModelOfTheCommandLine) {
+  CommandLine options;
+  options.model = "EleutherAI/pythia-70m";
+  options.sequence_length = 256;
+  options.checkpointing = "true";
+  options.lora_rank = 4;
+
+  const TuningConfig config = read_tuning_config(options);
+
+  EXPECT_EQ(config.source, "no CONFIG.json");
+  EXPECT_EQ(config.settings.model.name, "EleutherAI/pythia-70m");
+  EXPECT_EQ(config.model_source, "preset pythia-70m");
+  EXPECT_EQ(config.settings.sequence_length, 256);
+  EXPECT_TRUE(config.settings.model.fine_tuning.lora);
+  EXPECT_EQ(config.settings.model.fine_tuning.lora->rank, 4);
+  EXPECT_TRUE(config.deepspeed.step().checkpointing.is_on());
+}
+
 TEST_F(ReadTuningConfig, NeedsOnlyAModel) {
   const auto config = read(R"({"dstune": {"model": "gpt2"}})");
 
@@ -331,7 +349,8 @@ TEST_F(ReadTuningConfig, PlanChecksTheBatchAgainstTheWorldSize) {
 }
 
 TEST_F(ReadTuningConfig, ShowsTheFaultsOfAllSectionsAtOnce) {
-  EXPECT_EQ(faults(R"({
+  EXPECT_EQ(
+      faults(R"({
     "train_micro_batch_size_per_gpu": "eight",
     "fp16": {"enabled": true, "enabled": true},
     "bf16": {"enabled": true},
@@ -339,19 +358,19 @@ TEST_F(ReadTuningConfig, ShowsTheFaultsOfAllSectionsAtOnce) {
     "autotuning": {"fast": 1},
     "dstune": {"memory_limit": -4},
   })"),
-            (Faults{"/fp16/enabled  is given more than once; keep one of them",
-                    "/dstune/memory_limit  is -4; accepted: a size above 0 such as \"4GiB\", or an "
-                    "integer of bytes",
-                    "/dstune/model  is missing; accepted: a preset (docs/models.md lists "
-                    "them), the path of a Hugging Face config.json, or such an object; or "
-                    "--model",
-                    "/autotuning/fast  is 1; accepted: true or false",
-                    "/zero_optimization/stage  is 7; accepted: 0, 1, 2, 3, a list of them, \"all\" "
-                    "or \"auto\"",
-                    "/train_micro_batch_size_per_gpu  is \"eight\"; accepted: an integer from 1 to "
-                    "1000000000, a list of them, or \"auto\"",
-                    "/zero_optimization/overlap_com  is unknown; did you mean \"overlap_comm\"?",
-                    "/bf16/enabled  is true and so is /fp16/enabled; accepted: one of them"}));
+      (Faults{"/fp16/enabled  is given more than once; keep one of them",
+              "/dstune/memory_limit  is -4; accepted: a size above 0 such as \"4GiB\", or an "
+              "integer of bytes",
+              "/dstune/model  is missing; accepted: a preset or its name on the hub (dstune-mpi "
+              "--list-models), the path of a Hugging Face config.json, or such an object; or "
+              "--model",
+              "/autotuning/fast  is 1; accepted: true or false",
+              "/zero_optimization/stage  is 7; accepted: 0, 1, 2, 3, a list of them, \"all\" "
+              "or \"auto\"",
+              "/train_micro_batch_size_per_gpu  is \"eight\"; accepted: an integer from 1 to "
+              "1000000000, a list of them, or \"auto\"",
+              "/zero_optimization/overlap_com  is unknown; did you mean \"overlap_comm\"?",
+              "/bf16/enabled  is true and so is /fp16/enabled; accepted: one of them"}));
 }
 
 TEST_F(ReadTuningConfig, EverySectionMustBeAnObject) {

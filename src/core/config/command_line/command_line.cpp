@@ -16,6 +16,8 @@ namespace dstune {
 namespace {
 
 constexpr std::int64_t kMostRanks = 1'000'000;
+constexpr std::int64_t kLargest = 1'000'000'000;  ///< of a length, and of a batch
+constexpr std::int64_t kHighestRank = 1'000'000;  ///< of LoRA
 
 // Typed values of what was given; each wrong one is a problem at its flag.
 class Reader {
@@ -30,6 +32,12 @@ class Reader {
     return text(name, rules::choice(name, choices));
   }
 
+  TableFormat format() {
+    const auto name = choice("format", kTableFormatNames);
+    if (!name) return TableFormat::table;
+    return static_cast<TableFormat>(find_row(kTableFormats, *name) - kTableFormats);
+  }
+
   std::vector<std::string> list(const char* name) { return list(name, rules::text(name)); }
 
   std::vector<std::string> choices(const char* name, const char* choices) {
@@ -37,15 +45,19 @@ class Reader {
   }
 
   std::optional<int> count(const char* name) {
+    const auto number = integer(name, 1, kMostRanks);
+    return number ? std::optional(static_cast<int>(*number)) : std::nullopt;
+  }
+
+  std::optional<std::int64_t> integer(const char* name, std::int64_t least, std::int64_t most) {
     if (!has(name)) return std::nullopt;
     const std::string& word = given_.options.at(name);
     std::int64_t number = 0;
     const auto [end, fault] = std::from_chars(word.data(), word.data() + word.size(), number);
     const bool is_number = fault == std::errc() && end == word.data() + word.size();
     const auto checked = check_value(is_number ? json::value(number) : json::value(word),
-                                     rules::integer(name, 1, kMostRanks), flag(name), problems_);
-    if (!checked) return std::nullopt;
-    return static_cast<int>(checked->get_int64());
+                                     rules::integer(name, least, most), flag(name), problems_);
+    return checked ? std::optional(checked->get_int64()) : std::nullopt;
   }
 
   std::optional<Bytes> size(const char* name) {
@@ -81,13 +93,23 @@ class Reader {
   Problems& problems_;
 };
 
-void read_options(Reader& reader, CommandLine& options) {
+// What CONFIG.json has keys for.
+void read_training(Reader& reader, CommandLine& options) {
   options.model = reader.text("model");
+  options.sequence_length = reader.integer("sequence-length", 2, kLargest);
+  options.train_batch_size = reader.integer("train-batch-size", 1, kLargest);
+  options.micro_batch_size = reader.integer("micro-batch-size", 1, kLargest);
+  options.checkpointing = reader.text("checkpointing");
+  options.lora_rank = reader.integer("lora-r", 1, kHighestRank);
+  options.precision = reader.choice("precision", "bf16|fp16|fp32");
+}
+
+void read_options(Reader& reader, CommandLine& options) {
+  read_training(reader, options);
   options.memory_limit = reader.size("memory-limit");
   options.ranks_per_experiment = reader.count("ranks-per-experiment");
   options.backend = reader.choice("backend", kBackendChoices);
   options.results_dir = reader.text("results-dir");
-  options.precision = reader.choice("precision", "bf16|fp16|fp32");
   options.installed_deepspeed = reader.text("installed-deepspeed");
   options.without = reader.list("without");
   options.force_resume = reader.has("force-resume");
@@ -101,10 +123,10 @@ void read_options(Reader& reader, CommandLine& options) {
     if (form != nullptr) options.emit.insert(static_cast<EmittedForm>(form - kEmittedForms));
   }
   options.verbose = reader.has("verbose");
-  if (const auto name = reader.choice("format", kTableFormatNames)) {
-    options.format = static_cast<TableFormat>(find_row(kTableFormats, *name) - kTableFormats);
-  }
+  options.format = reader.format();
+  options.gpus = reader.count("gpus");
   options.world_size = reader.count("world-size");
+  if (!options.world_size) options.world_size = options.gpus;
   options.hostfile = reader.text("hostfile");
   options.explain = reader.text("explain");
   if (options.explain) options.action = CommandLine::Action::explain;
@@ -133,12 +155,21 @@ void check_combinations(const Reader& reader, const CommandLine& options, Proble
   if (options.hostfile == kStandardInput && options.config_path == kStandardInput) {
     problems.add("--hostfile", "is -, and so is CONFIG.json; accepted: one of them");
   }
-  const bool has_size = reader.has("world-size");
+  if (options.gpus && options.gpus != options.world_size) {
+    problems.add("--gpus", concat("is ", *options.gpus, ", but --world-size is ",
+                                  *options.world_size, "; accepted: one of them"));
+  }
+  const bool plans = reader.has("plan") || reader.has("check");
+  const bool has_size = reader.has("world-size") || (plans && options.gpus);
   const bool has_file = reader.has("hostfile");
-  if (reader.has("plan") || reader.has("check")) {
-    if (has_size && has_file) problems.add("--hostfile", "excludes --world-size; give one of them");
+  if (plans) {
+    if (has_size && has_file) {
+      problems.add("--hostfile", concat("excludes ", options.gpus ? "--gpus" : "--world-size",
+                                        "; give one of them"));
+    }
     if (reader.has("plan") && !has_size && !has_file) {
-      problems.add("--plan", "needs the number of workers: --world-size N or --hostfile FILE");
+      problems.add("--plan",
+                   "needs the number of workers: --world-size N, --gpus N or --hostfile FILE");
     }
     return;
   }
@@ -175,8 +206,13 @@ void check_nvme_sweep(const Reader& reader, const Given& given, const CommandLin
 }
 
 void read_positional(const Given& given, CommandLine& options, Problems& problems) {
+  const bool is_plan = options.action == CommandLine::Action::plan;
+  if (given.positional.empty() && is_plan && options.model) return;
   if (given.positional.empty()) {
-    problems.add("CONFIG.json", "is missing; see dstune-mpi --help");
+    problems.add("CONFIG.json",
+                 concat("is missing",
+                        is_plan ? ", and so is --model NAME, with which --plan needs no file" : "",
+                        "; see dstune-mpi --help"));
     return;
   }
   options.config_path = given.positional.front();
@@ -212,10 +248,12 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
   constexpr std::pair<const char*, CommandLine::Action> kQuestions[] = {
       {"help", CommandLine::Action::help},
       {"version", CommandLine::Action::version},
-      {"list-backends", CommandLine::Action::list_backends}};
+      {"list-backends", CommandLine::Action::list_backends},
+      {"list-models", CommandLine::Action::list_models}};
   for (const auto& [name, action] : kQuestions) {
     if (!reader.has(name)) continue;
     options.action = action;
+    options.format = reader.format();
     return options;
   }
   read_options(reader, options);

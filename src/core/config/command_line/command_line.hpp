@@ -1,6 +1,7 @@
 // The command line, parsed once into plain values.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
@@ -23,15 +24,22 @@ struct CommandLine {
     explain,
     status,
     list_backends,
+    list_models,
     nvme_sweep,
     help,
     version
   };
 
   Action action = Action::tune;
-  std::string config_path;
+  std::string config_path;  ///< empty: none, the configuration is {} (--plan with --model)
 
-  std::optional<std::string> model;         ///< --model: preset or path
+  std::optional<std::string> model;              ///< --model: preset, name on the hub, or path
+  std::optional<std::int64_t> sequence_length;   ///< --sequence-length
+  std::optional<std::int64_t> train_batch_size;  ///< --train-batch-size
+  std::optional<std::int64_t> micro_batch_size;  ///< --micro-batch-size
+  std::optional<std::int64_t> lora_rank;         ///< --lora-r
+  /// --checkpointing: a JSON value of dstune.activation_checkpointing, as text.
+  std::optional<std::string> checkpointing;
   std::optional<Bytes> memory_limit;        ///< --memory-limit
   std::optional<int> ranks_per_experiment;  ///< --ranks-per-experiment
   std::optional<std::string> backend;       ///< --backend
@@ -48,7 +56,9 @@ struct CommandLine {
   bool verbose = false;
   TableFormat format = TableFormat::table;
 
-  std::optional<int> world_size;        ///< --plan, --check: workers
+  /// --world-size, or --gpus: the workers of --plan and --check.
+  std::optional<int> world_size;
+  std::optional<int> gpus;              ///< --gpus: how many workers a run has to have
   std::optional<std::string> hostfile;  ///< --plan, --check: instead of --world-size
 
   std::optional<std::string> explain;  ///< --explain: an experiment of results_dir, or of --plan

@@ -24,8 +24,15 @@ po::options_description input_options() {
   po::options_description group("Input and output", kLineWidth, kDescriptionWidth);
   group.add_options()  //
       ("model", value("NAME|PATH"),
-       "a preset of docs/models.md, or a Hugging Face config.json (default: dstune.model of "
-       "CONFIG.json)")  //
+       "a preset, a name on Hugging Face's hub, or a config.json (default: dstune.model of "
+       "CONFIG.json); --list-models prints those that are known")                         //
+      ("sequence-length", value("N"), "tokens of a sequence, as dstune.sequence_length")  //
+      ("train-batch-size", value("N"), "as train_batch_size of CONFIG.json")              //
+      ("micro-batch-size", value("N"), "as train_micro_batch_size_per_gpu")               //
+      ("checkpointing", value("VALUE"),
+       "as dstune.activation_checkpointing: false, true, '{\"every_n_layers\": 2}', or a list of "
+       "these to tune over")                                                          //
+      ("lora-r", value("N"), "train LoRA's adapters of this rank, as dstune.lora.r")  //
       ("results-dir", value("DIR"),
        "journal, tables and ds_config_optimal.json go here (default: autotuning.results_dir, else "
        "autotuning_results)")                                                                 //
@@ -77,6 +84,8 @@ po::options_description plan_options() {
       ("check", "say whether CONFIG.json would run, or every fault of it, and exit")   //
       ("plan", "print memory per stage and the experiments that would run, and exit")  //
       ("world-size", value("N"), "number of workers to plan or check for")             //
+      ("gpus", value("N"),
+       "the same; in a run, which mpirun has given its workers, so many must have started")  //
       ("hostfile", value("FILE"), "count them from a host file instead (slots - 1 workers)");
   return group;
 }
@@ -94,8 +103,9 @@ po::options_description other_options() {
       ("verbose,v", "also log what each worker does")                                  //
       ("list-backends",
        "print which hardware and libraries were found, and for each backend whether it can be used "
-       "here, and exit")                         //
-      ("version", "print the version and exit")  //
+       "here, and exit")                                                                    //
+      ("list-models", "print the presets and their names on Hugging Face's hub, and exit")  //
+      ("version", "print the version and exit")                                             //
       ("help,h", "print this text and exit");
   return group;
 }
@@ -121,6 +131,7 @@ std::string help_text() {
           "Usage: mpirun -hostfile hosts dstune-mpi [options] CONFIG.json\n"
           "                                         [-- training command]\n"
           "       dstune-mpi --plan (--world-size N | --hostfile FILE) CONFIG.json\n"
+          "       dstune-mpi --plan --gpus N --model NAME [CONFIG.json]\n"
           "       dstune-mpi --check [--world-size N | --hostfile FILE] CONFIG.json\n"
           "       dstune-mpi --explain NAME CONFIG.json\n"
           "       dstune-mpi --nvme-sweep DIR [--nvme-budget SIZE]\n\n"
@@ -131,7 +142,8 @@ std::string help_text() {
        << command_line_options()
        << "\nExamples:\n"
           "  mpirun -n 3 dstune-mpi --memory-limit 4GiB examples/gpt2.json\n"
-          "  dstune-mpi --plan --world-size 8 --model gpt2-xl examples/gpt2.json\n\n"
+          "  dstune-mpi --plan --world-size 8 --model gpt2-xl examples/gpt2.json\n"
+          "  dstune-mpi --plan --gpus 8 --model Qwen/Qwen2.5-7B-Instruct\n\n"
           "Exit codes: 0 found, 1 internal error, 2 wrong input, 3 nothing fits in memory,\n"
           "            4 interrupted: --resume goes on, 5 --nvme-sweep: the drive failed\n";
   return without_trailing_blanks(text.str());

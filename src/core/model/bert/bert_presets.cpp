@@ -15,16 +15,19 @@ struct Preset {
   std::int64_t num_heads;
 };
 
-constexpr std::array<Preset, 12> kPresets = {{
+constexpr std::array<Preset, 15> kPresets = {{
     {Variant::bert, "bert-base-uncased", 30522, 768, 12, 12},
     {Variant::bert, "bert-large-uncased", 30522, 1024, 24, 16},
     {Variant::bert, "bert-base-cased", 28996, 768, 12, 12},
     {Variant::bert, "bert-large-cased", 28996, 1024, 24, 16},
     {Variant::bert, "bert-base-chinese", 21128, 768, 12, 12},
     {Variant::bert, "bert-base-multilingual-cased", 119547, 768, 12, 12},
+    {Variant::bert, "bert-base-multilingual-uncased", 105879, 768, 12, 12},
     {Variant::roberta, "roberta-base", 50265, 768, 12, 12},
     {Variant::roberta, "roberta-large", 50265, 1024, 24, 16},
     {Variant::roberta, "distilroberta-base", 50265, 768, 6, 12},
+    {Variant::roberta, "xlm-roberta-base", 250002, 768, 12, 12},
+    {Variant::roberta, "xlm-roberta-large", 250002, 1024, 24, 16},
     {Variant::distilbert, "distilbert-base-uncased", 30522, 768, 6, 12},
     {Variant::distilbert, "distilbert-base-cased", 28996, 768, 6, 12},
     {Variant::distilbert, "distilbert-base-multilingual-cased", 119547, 768, 6, 12},

@@ -35,14 +35,15 @@ void log_settings(const TuningConfig& config, const Machine& machine,
   for (const auto& worker : workers) hosts.insert(worker.host);
   const auto parameters = make_model_parameters(settings.model).total();
   const std::string deepspeed = to_text(config.deepspeed.step().version);
-  log_line(concat("dstune-mpi: ", settings.model.name, " (", parameters, " parameters), sequence ",
-                  sequence_text(config), ", loss ", describe(settings.loss), "; ", machine.workers,
-                  " workers on ", hosts.size(), hosts.size() == 1 ? " host" : " hosts", ", ",
-                  machine.group_size, " per experiment, ", machine.backend, ", ",
-                  format_bytes(machine.memory_limit), " and ", machine.threads_per_rank,
-                  machine.threads_per_rank == 1 ? " thread" : " threads",
-                  " per rank; host overhead: ", describe(machine.host_overhead), "; DeepSpeed ",
-                  deepspeed));
+  log_line(concat(
+      "dstune-mpi: ", settings.model.name, " (",
+      config.model_source.empty() ? "" : concat(config.model_source, ", "), parameters,
+      " parameters), sequence ", sequence_text(config), ", loss ", describe(settings.loss), "; ",
+      machine.workers, " workers on ", hosts.size(), hosts.size() == 1 ? " host" : " hosts", ", ",
+      machine.group_size, " per experiment, ", machine.backend, ", ",
+      format_bytes(machine.memory_limit), " and ", machine.threads_per_rank,
+      machine.threads_per_rank == 1 ? " thread" : " threads",
+      " per rank; host overhead: ", describe(machine.host_overhead), "; DeepSpeed ", deepspeed));
   const DeviceInfo* device = find_device(workers.front().devices, machine.backend);
   if (device != nullptr && !device->id.empty()) log_lines(gpu_table(workers));
   if (!machine.memory_limit_origin.empty()) {

@@ -55,6 +55,13 @@ TuningConfig read_checked_config(const CommandLine& options, int ranks) {
                                   "than there are GPUs (or CPU workers): \"mpirun -n 9\" for 8 "
                                   "GPUs, \"mpirun -n 3\" for 2 CPU workers"}});
   }
+  if (options.gpus && *options.gpus != ranks - 1) {
+    throw ConfigError("command line",
+                      {{"--gpus", concat("is ", *options.gpus, ", but mpirun has started ",
+                                         ranks - 1, ranks == 2 ? " worker" : " workers",
+                                         " beside rank 0; accepted: as many, by mpirun -n ",
+                                         *options.gpus + 1)}});
+  }
   TuningConfig config = read_tuning_config(options);
   check_folders(config, options);
   return config;

@@ -219,9 +219,51 @@ TEST(ParseCommandLine, RejectsCombinationsThatContradict) {
                     "--hostfile  is only for --plan and --check; give mpirun its -hostfile "
                     "before"}));
   EXPECT_EQ(faults_of_line({"c.json", "--plan"}),
-            Faults{"--plan  needs the number of workers: --world-size N or --hostfile FILE"});
+            Faults{"--plan  needs the number of workers: --world-size N, --gpus N or --hostfile "
+                   "FILE"});
   EXPECT_EQ(faults_of_line({"c.json", "--plan", "--world-size", "2", "--hostfile", "h"}),
             Faults{"--hostfile  excludes --world-size; give one of them"});
+}
+
+TEST(ParseCommandLine, ReadsWhatTheFileHasKeysFor) {
+  const auto line =
+      parse_command_line({"c.json", "--sequence-length", "2048", "--train-batch-size", "64",
+                          "--micro-batch-size=4", "--checkpointing", "true", "--lora-r", "16"});
+
+  EXPECT_EQ(line.sequence_length, 2048);
+  EXPECT_EQ(line.train_batch_size, 64);
+  EXPECT_EQ(line.micro_batch_size, 4);
+  EXPECT_EQ(line.checkpointing, "true");
+  EXPECT_EQ(line.lora_rank, 16);
+  EXPECT_EQ(faults_of_line({"c.json", "--sequence-length", "1"}),
+            Faults{"--sequence-length  is 1; accepted: an integer from 2 to 1000000000"});
+}
+
+TEST(ParseCommandLine, TakesGpusForWorkers) {
+  EXPECT_EQ(parse_command_line({"c.json", "--plan", "--gpus", "8"}).world_size, 8);
+  EXPECT_EQ(parse_command_line({"c.json", "--check", "--gpus", "8", "--world-size", "8"}).gpus, 8);
+  EXPECT_EQ(parse_command_line({"c.json", "--gpus", "8"}).gpus, 8);
+  EXPECT_EQ(faults_of_line({"c.json", "--plan", "--gpus", "8", "--world-size", "4"}),
+            Faults{"--gpus  is 8, but --world-size is 4; accepted: one of them"});
+  EXPECT_EQ(faults_of_line({"c.json", "--plan", "--gpus", "8", "--hostfile", "h"}),
+            Faults{"--hostfile  excludes --gpus; give one of them"});
+}
+
+TEST(ParseCommandLine, PlansAModelWithoutAFile) {
+  const auto line = parse_command_line({"--plan", "--gpus", "8", "--model", "gpt2"});
+
+  EXPECT_EQ(line.action, Action::plan);
+  EXPECT_EQ(line.config_path, "");
+  EXPECT_EQ(faults_of_line({"--plan", "--gpus", "8"}),
+            Faults{"CONFIG.json  is missing, and so is --model NAME, with which --plan needs no "
+                   "file; see dstune-mpi --help"});
+  EXPECT_EQ(faults_of_line({"--model", "gpt2"}),
+            Faults{"CONFIG.json  is missing; see dstune-mpi --help"});
+}
+
+TEST(ParseCommandLine, ListsModelsInAForm) {
+  EXPECT_EQ(parse_command_line({"--list-models"}).action, Action::list_models);
+  EXPECT_EQ(parse_command_line({"--list-models", "--format", "json"}).format, TableFormat::json);
 }
 
 TEST(ParseCommandLine, RejectsAnEmptyTrainingCommand) {
@@ -267,6 +309,13 @@ TEST(HelpText, NamesEveryOptionTheExitCodesAndTheSynopsis) {
         "--run",
         "--emit",
         "--list-backends",
+        "--list-models",
+        "--sequence-length",
+        "--train-batch-size",
+        "--micro-batch-size",
+        "--checkpointing",
+        "--lora-r",
+        "--gpus",
         "--nvme-sweep",
         "--nvme-budget",
         "--verbose",
@@ -283,6 +332,8 @@ TEST(HelpText, ItsExamplesAreAccepted) {
   EXPECT_EQ(
       faults_of_line({"--plan", "--world-size", "8", "--model", "gpt2-xl", "examples/gpt2.json"}),
       Faults{});
+  EXPECT_EQ(faults_of_line({"--plan", "--gpus", "8", "--model", "Qwen/Qwen2.5-7B-Instruct"}),
+            Faults{});
 }
 
 }  // namespace

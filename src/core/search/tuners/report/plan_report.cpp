@@ -273,8 +273,10 @@ std::string format_plan_table(const TuningConfig& config, const Machine& machine
   const auto info = predict_model_info(config, stages);
   const auto& settings = config.settings;
   return concat(
-      "model         ", settings.model.name, ", ", grouped(info.num_params), " parameters (",
-      grouped(info.trainable_num_params), " trainable)\n",
+      "model         ", settings.model.name,
+      config.model_source.empty() ? "" : concat(" (", config.model_source, ")"), ", ",
+      grouped(info.num_params), " parameters (", grouped(info.trainable_num_params),
+      " trainable)\n",
       settings.loss == LossSettings{} ? ""
                                       : concat("loss          ", describe(settings.loss), "\n"),
       checkpointing_line(config), "ranks         ", machine.group_size, " per experiment\n",
