@@ -205,7 +205,7 @@ TuningConfig read_sections(const json::object& given, const CommandLine& options
   drop_stages_not_searched(config);
   read_batch_sizes(file, ranks_of_an_experiment(config, options), config, problems);
   config.left_to_trainer = left_to_trainer(file);
-  const auto resolved = resolve_auto(file, hidden_size, config.warnings);
+  const auto resolved = resolve_auto(file, hidden_size);
   const auto checked = check_section(resolved, deepspeed_section(), "", problems);
   check_relations(checked, problems);
   warn_of_offload(checked, config.stages, problems);
@@ -248,6 +248,7 @@ TuningConfig read_tuning_config(const CommandLine& options) {
   if (!value || !value->is_object()) problems.throw_if_any();
   auto overrides = apply_overrides(value->get_object(), options, problems);
   auto config = read_sections(value->get_object(), options, problems);
+  config.open_precision = overrides.open_precision;
   config.notes.insert(config.notes.begin(), overrides.notes.begin(), overrides.notes.end());
   config.warnings.insert(config.warnings.begin(), overrides.warnings.begin(),
                          overrides.warnings.end());

@@ -90,6 +90,9 @@ struct TuningConfig {
       1;  ///< the user's micro-batch, tried first; 1 for "auto" and none
   std::int64_t accumulation_steps = 1;
   bool accumulation_is_given = false;  ///< by gradient_accumulation_steps
+  /// "bf16" or "fp16", in which is tuned since the file leaves that to the Trainer ("auto");
+  /// "": the file or the user says it.
+  std::string open_precision;
   /// The lengths to tune over, in the user's order; empty: there is one, or they vary (settings).
   std::vector<std::int64_t> sequence_lengths;
   SpaceConfig space;  ///< what else is searched; `deepspeed` holds the first value of each

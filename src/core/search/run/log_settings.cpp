@@ -6,6 +6,7 @@
 
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
+#include "core/config/overrides.hpp"
 #include "core/experiment/deepspeed_version.hpp"
 #include "core/search/feasibility/gpus.hpp"
 #include "core/train/families/families.hpp"
@@ -35,6 +36,7 @@ void log_settings(const TuningConfig& config, const Machine& machine,
   for (const auto& worker : workers) hosts.insert(worker.host);
   const auto parameters = make_model_parameters(settings.model).total();
   const std::string deepspeed = to_text(config.deepspeed.step().version);
+  const std::string precision = open_precision_text(config.open_precision);
   log_line(concat("dstune-mpi: ", settings.model.name, " (", parameters, " parameters), sequence ",
                   sequence_text(config), ", loss ", describe(settings.loss), "; ", machine.workers,
                   " workers on ", hosts.size(), hosts.size() == 1 ? " host" : " hosts", ", ",
@@ -42,7 +44,7 @@ void log_settings(const TuningConfig& config, const Machine& machine,
                   format_bytes(machine.memory_limit), " and ", machine.threads_per_rank,
                   machine.threads_per_rank == 1 ? " thread" : " threads",
                   " per rank; host overhead: ", describe(machine.host_overhead), "; DeepSpeed ",
-                  deepspeed));
+                  deepspeed, precision.empty() ? "" : concat("; in ", precision)));
   const DeviceInfo* device = find_device(workers.front().devices, machine.backend);
   if (device != nullptr && !device->id.empty()) log_lines(gpu_table(workers));
   if (!machine.memory_limit_origin.empty()) {
