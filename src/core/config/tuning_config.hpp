@@ -46,9 +46,9 @@ struct AutotuningConfig {
 
 /// "dstune.objective": what is optimized, and what the optimum must keep.
 struct Objective {
-  std::optional<Metric> metric;  ///< wins over AutotuningConfig's, which it replaces
-  bool fixed_batch = false;      ///< the file's train_batch_size is kept in every experiment:
-  std::optional<std::int64_t> train_batch_size;  ///< exactly; none: any
+  std::optional<Metric> metric;     ///< wins over AutotuningConfig's, which it replaces
+  std::optional<bool> fixed_batch;  ///< false: the file's train_batch_size is not kept
+  std::optional<std::int64_t> train_batch_size;  ///< of every experiment, exactly; none: any
   Bytes memory_headroom = 0;                     ///< per rank: what every experiment leaves free
 };
 
@@ -90,6 +90,7 @@ struct TuningConfig {
       1;  ///< the user's micro-batch, tried first; 1 for "auto" and none
   std::int64_t accumulation_steps = 1;
   bool accumulation_is_given = false;  ///< by gradient_accumulation_steps
+  bool micro_batch_is_given = false;   ///< by train_micro_batch_size_per_gpu, as a number
   /// "bf16" or "fp16", in which is tuned since the file leaves that to the Trainer ("auto");
   /// "": the file or the user says it.
   std::string open_precision;

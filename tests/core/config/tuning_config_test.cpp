@@ -316,7 +316,7 @@ TEST_F(ReadTuningConfig, OptionsWin) {
 
   EXPECT_EQ(config.settings.model.name, "gpt2-large");
   EXPECT_EQ(config.autotuning.results_dir, "elsewhere");
-  EXPECT_EQ(config.accumulation_steps, 2);
+  EXPECT_EQ(config.objective.train_batch_size, 8);
 }
 
 TEST_F(ReadTuningConfig, PlanChecksTheBatchAgainstTheWorldSize) {
@@ -326,8 +326,17 @@ TEST_F(ReadTuningConfig, PlanChecksTheBatchAgainstTheWorldSize) {
                                "train_micro_batch_size_per_gpu": 2})";
 
   EXPECT_EQ(faults_of([&] { read(text, options); }),
-            Faults{"/train_batch_size  is 8, not a multiple of micro-batch 2 x ranks 3. Remove "
-                   "train_batch_size: the search chooses it"});
+            Faults{"/train_batch_size  is 8, which is no multiple of micro-batch 2 x 3 ranks; the "
+                   "nearest that go are 6 and 12"});
+}
+
+TEST_F(ReadTuningConfig, LeavesThePrecisionOpenWhereTheFileDoes) {
+  const auto config = read(R"({"dstune": {"model": "gpt2"}, "bf16": {"enabled": "auto"}})");
+
+  EXPECT_EQ(config.open_precision, "bf16");
+  EXPECT_EQ(config.deepspeed.step().dtype, DType::bf16);
+  EXPECT_EQ(config.notes.size(), 1U);
+  EXPECT_EQ(read(R"({"dstune": {"model": "gpt2"}})").deepspeed.step().dtype, DType::fp32);
 }
 
 TEST_F(ReadTuningConfig, ShowsTheFaultsOfAllSectionsAtOnce) {

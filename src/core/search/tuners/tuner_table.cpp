@@ -90,7 +90,7 @@ std::string_view tuner_name(const TuningConfig& config) {
 
 bool is_full_mode(const TuningConfig& config) {
   return traits_of(tuner_name(config)).is_deepspeeds && !config.autotuning.fast &&
-         !config.objective.fixed_batch;
+         !config.objective.train_batch_size;
 }
 
 bool has_pool(const TuningConfig& config) { return traits_of(tuner_name(config)).has_pool; }
