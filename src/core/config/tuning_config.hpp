@@ -56,6 +56,15 @@ struct Objective {
 /// DeepSpeed's, and no part of the optimum's file.
 inline constexpr const char* kSequenceLengthPointer = "/dstune/sequence_length";
 
+/// The configuration that the file itself is, where it says one: no list, and nothing that decides
+/// the step left open.
+struct GivenPoint {
+  int stage = 0;
+  /// One of these may be left to train_batch_size; accumulation steps are 1 where nothing says it.
+  std::optional<std::int64_t> micro_batch;
+  std::optional<std::int64_t> accumulation_steps;
+};
+
 /// "dstune.preflight": whether the machine is checked before the search, or only that is done.
 enum class Preflight { off, on, only };
 
@@ -91,6 +100,8 @@ struct TuningConfig {
   std::int64_t accumulation_steps = 1;
   bool accumulation_is_given = false;  ///< by gradient_accumulation_steps
   bool micro_batch_is_given = false;   ///< by train_micro_batch_size_per_gpu, as a number
+  /// What the user trains with now; none where the file leaves it open or lists several.
+  std::optional<GivenPoint> given_point;
   /// "bf16" or "fp16", in which is tuned since the file leaves that to the Trainer ("auto");
   /// "": the file or the user says it.
   std::string open_precision;

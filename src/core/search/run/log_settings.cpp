@@ -9,6 +9,7 @@
 #include "core/config/overrides.hpp"
 #include "core/experiment/deepspeed_version.hpp"
 #include "core/search/feasibility/gpus.hpp"
+#include "core/search/tuners/report/user_remarks.hpp"
 #include "core/train/families/families.hpp"
 
 namespace dstune {
@@ -45,6 +46,8 @@ void log_settings(const TuningConfig& config, const Machine& machine,
                   machine.threads_per_rank == 1 ? " thread" : " threads",
                   " per rank; host overhead: ", describe(machine.host_overhead), "; DeepSpeed ",
                   deepspeed, precision.empty() ? "" : concat("; in ", precision)));
+  const std::string free_batch = free_batch_text(config);
+  if (!free_batch.empty()) log_line(free_batch);
   const DeviceInfo* device = find_device(workers.front().devices, machine.backend);
   if (device != nullptr && !device->id.empty()) log_lines(gpu_table(workers));
   if (!machine.memory_limit_origin.empty()) {
