@@ -244,9 +244,32 @@ class Plan(ProgramTest):
             return stage["activation_bytes_per_micro_batch"], finished.stderr
 
         by_default, said = activations()
-        self.assertIn("--precision", said)
-        self.assertEqual(activations("--precision", "fp32")[0], by_default)
-        self.assertLess(activations("--precision", "bf16")[0], by_default)
+        self.assertIn("--precision fp16 or fp32 says otherwise", said)
+        self.assertEqual(activations("--precision", "bf16")[0], by_default)
+        self.assertGreater(activations("--precision", "fp32")[0], by_default)
+        self.assertRegex(self.plan("--world-size", 2, path).stdout, r"^precision +bf16, since the file leaves it")
+
+    def test_a_fixed_batch_is_that_of_every_planned_experiment(self):
+        for tuner in ["fast", "guided"]:
+            config = self.tiny(train_batch_size=24)
+            config["dstune"]["tuner"] = tuner
+
+            finished = self.plan("--world-size", 2, "--format", "json", self.write_config(config))
+
+            self.assertEqual(finished.returncode, 0, finished.stderr)
+            planned = [each["ds_config"] for each in json.loads(finished.stdout)["experiments"]]
+            self.assertGreater(len({each["train_micro_batch_size_per_gpu"] for each in planned}), 1)
+            for each in planned:
+                self.assertEqual(each["train_batch_size"], 24)
+                self.assertEqual(each["train_micro_batch_size_per_gpu"] * each["gradient_accumulation_steps"] * 2, 24)
+
+    def test_a_batch_that_cannot_be_is_refused_with_the_nearest(self):
+        path = self.write_config(self.tiny(train_batch_size=60))
+
+        finished = self.plan("--world-size", 8, path)
+
+        self.assertEqual(finished.returncode, 2)
+        self.assertIn("no multiple of 8 ranks; the nearest that go are 56 and 64", finished.stderr)
 
     def test_standard_input(self):
         text = example("tiny").read_text(encoding="utf-8")

@@ -169,28 +169,48 @@ void set_enabled(json::object& file, const std::string& name, bool on, Overrides
   object["enabled"] = on;
 }
 
-void set_precision(json::object& file, const std::string& precision, Overrides& overrides) {
+void enable_only(json::object& file, const std::string& precision, Overrides& overrides) {
   const auto* const modern = file.if_contains("bf16");
   const bool has_modern = modern != nullptr && !modern->is_null();
   const char* bf16 = file.contains("bfloat16") && !has_modern ? "bfloat16" : "bf16";
   set_enabled(file, "fp16", precision == "fp16", overrides);
   set_enabled(file, bf16, precision == "bf16", overrides);
-  overrides.notes.push_back(concat("tuned in ", precision, ", by --precision"));
 }
 
-void note_open_precision(const json::object& file, Overrides& overrides) {
-  bool is_open = false;
+// dstune.precision settles it, too.
+bool has_own_precision(const json::object& file) {
+  const auto* const section = file.if_contains("dstune");
+  const auto* const dstune = section == nullptr ? nullptr : section->if_object();
+  const auto* const own = dstune == nullptr ? nullptr : dstune->if_contains("precision");
+  return own != nullptr && !own->is_null();
+}
+
+/// The precision that an "auto" of the file most likely stands for; "" if none is open. Where both
+/// are, the newer one; a file without a section for bf16 is not of one who trains in it.
+std::string open_precision(const json::object& file) {
+  if (has_own_precision(file)) return "";
+  std::string open;
   for (const char* name : {"fp16", "bf16", "bfloat16"}) {
     const auto* const section = file.if_contains(name);
     if (section == nullptr || !section->is_object()) continue;
     const auto enabled = enabled_of(section->get_object());
     if (!enabled) continue;
-    if (enabled->is_bool() && enabled->get_bool()) return;
-    is_open = is_open || is_auto(*enabled);
+    if (enabled->is_bool() && enabled->get_bool()) return "";
+    if (is_auto(*enabled)) open = std::string_view(name) == "fp16" ? "fp16" : "bf16";
   }
-  if (!is_open) return;
-  overrides.notes.emplace_back(
-      "tuned in fp32, since the file leaves the precision to the Trainer; --precision says which");
+  return open;
+}
+
+void settle_precision(json::object& file, const CommandLine& options, Overrides& overrides) {
+  if (options.precision) {
+    enable_only(file, *options.precision, overrides);
+    overrides.notes.push_back(concat("tuned in ", *options.precision, ", by --precision"));
+    return;
+  }
+  overrides.open_precision = open_precision(file);
+  if (overrides.open_precision.empty()) return;
+  enable_only(file, overrides.open_precision, overrides);
+  overrides.notes.push_back(concat("tuned in ", open_precision_text(overrides.open_precision)));
 }
 
 // Null and "auto" say nothing that an option could win over.
@@ -272,12 +292,14 @@ Overrides apply_overrides(json::object& file, const CommandLine& options, Proble
   for (const auto& key : options.without) leave_out(file, given, key, overrides.notes, problems);
   set_batches(file, options, overrides);
   set_dstune(file, options, overrides, problems);
-  if (options.precision) {
-    set_precision(file, *options.precision, overrides);
-  } else {
-    note_open_precision(file, overrides);
-  }
+  settle_precision(file, options, overrides);
   return overrides;
+}
+
+std::string open_precision_text(std::string_view precision) {
+  if (precision.empty()) return "";
+  return concat(precision, ", since the file leaves it to the Trainer (\"auto\"); --precision ",
+                precision == "bf16" ? "fp16" : "bf16", " or fp32 says otherwise");
 }
 
 }  // namespace dstune

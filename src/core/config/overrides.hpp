@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/json.hpp"
@@ -14,6 +15,7 @@ namespace dstune {
 struct Overrides {
   std::vector<std::string> notes;     ///< what the optimum must be read with
   std::vector<std::string> warnings;  ///< to log once
+  std::string open_precision;         ///< see TuningConfig
 };
 
 /// Takes the keys of --without out of `file`, writes the values of options that stand for keys into
@@ -26,8 +28,13 @@ struct Overrides {
 /// is none. With --sequence-length a number or a list of "dstune.lengths" goes.
 ///
 /// With --precision exactly that one of fp16 and bf16 is enabled, or none for fp32, whatever the
-/// file says. Without it a precision that is "auto" stays so, and is noted: the tuner takes it as
-/// fp32, as the Trainer does without its own options.
+/// file says. Without it a precision that is "auto" is settled as open_precision, the best that the
+/// file allows the Trainer: bf16 where that is "auto", else fp16. Whether the machine agrees is
+/// seen later (core/search/feasibility/precision.hpp).
 Overrides apply_overrides(json::object& file, const CommandLine& options, Problems& problems);
+
+/// "bf16, since the file leaves it to the Trainer ("auto"); --precision fp16 or fp32 says
+/// otherwise", of an open_precision; "" of none.
+std::string open_precision_text(std::string_view precision);
 
 }  // namespace dstune

@@ -5,7 +5,6 @@
 
 #include "core/base/text.hpp"
 #include "core/config/autotuning_section.hpp"
-#include "core/config/tuners.hpp"
 
 namespace dstune {
 namespace {
@@ -81,24 +80,10 @@ void complete_objective(const json::object& deepspeed, TuningConfig& config, Pro
   if (!config.sequence_lengths.empty() && config.autotuning.metric == Metric::throughput) {
     config.autotuning.metric = Metric::tokens;  // samples of different lengths are unlike
   }
-  if (!objective.fixed_batch) return;
   const auto* total = deepspeed.if_contains("train_batch_size");
-  const auto size = total == nullptr ? std::nullopt : as_integer(*total);
-  if (!size || *size < 1) {
-    problems.add(child(kObjective, "fixed_batch"),
-                 "is true, but the file has no train_batch_size; accepted: true with one");
-    return;
-  }
-  objective.train_batch_size = *size;
-  if (has_pool(config.tuner)) return;
-  std::vector<std::string> accepted;
-  for (const TunerTraits& other : kTuners) {
-    if (other.has_pool) accepted.emplace_back(other.name);
-  }
-  problems.add("/dstune/tuner",
-               concat("is ", in_quotes(config.tuner),
-                      ", which cannot keep the batch of objective.fixed_batch; accepted: ",
-                      join(accepted, "|")));
+  if (objective.fixed_batch != true || (total != nullptr && as_integer(*total))) return;
+  problems.add(child(kObjective, "fixed_batch"),
+               "is true, but the file has no train_batch_size; accepted: true with one");
 }
 
 }  // namespace dstune

@@ -21,6 +21,8 @@
 #include "core/config/search_size.hpp"
 #include "core/config/space/read_space.hpp"
 #include "core/config/tuners.hpp"
+#include "core/input/coercions.hpp"
+#include "core/input/key_rules.hpp"
 #include "core/input/read_json.hpp"
 #include "core/train/families/families.hpp"
 
@@ -118,6 +120,29 @@ bool may_train_in_16_bits(const TuningConfig& config) {
   return false;
 }
 
+// DeepSpeed's own default, stage 0, is nobody's choice.
+std::optional<int> given_stage(const json::object& file) {
+  const auto* const zero = file.if_contains("zero_optimization");
+  const auto* const section = zero == nullptr ? nullptr : zero->if_object();
+  const auto* const value = section == nullptr ? nullptr : section->if_contains("stage");
+  if (value == nullptr) return std::nullopt;
+  const auto stage = as_integer(coerced(*value, rules::integer("", 0, 3)));
+  return stage ? std::optional(static_cast<int>(*stage)) : std::nullopt;
+}
+
+std::optional<GivenPoint> given_point(const json::object& file, const TuningConfig& config,
+                                      std::size_t checkpointing_modes) {
+  const auto stage = given_stage(file);
+  const bool is_one = !config.space.has_lists && config.micro_batches.empty() &&
+                      config.sequence_lengths.empty() && checkpointing_modes <= 1;
+  if (!stage || !is_one) return std::nullopt;
+  GivenPoint point{*stage, {}, {}};
+  if (config.micro_batch_is_given) point.micro_batch = config.start_micro_batch;
+  if (config.accumulation_is_given) point.accumulation_steps = config.accumulation_steps;
+  const bool follows = config.objective.train_batch_size && point.accumulation_steps;
+  return point.micro_batch || follows ? std::optional(point) : std::nullopt;
+}
+
 // What a run that searches stage 3 says of how the trainer makes the model.
 void note_zero_init(const json::object& file, const DeepSpeedVersion& version,
                     TuningConfig& config) {
@@ -208,8 +233,9 @@ TuningConfig read_sections(const json::object& given, const CommandLine& options
   config.stages = read_stages(file, problems);
   drop_stages_not_searched(config);
   read_batch_sizes(file, ranks_of_an_experiment(config, options), config, problems);
+  config.given_point = given_point(file, config, checkpointing.size());
   config.left_to_trainer = left_to_trainer(file);
-  const auto resolved = resolve_auto(file, hidden_size, config.warnings);
+  const auto resolved = resolve_auto(file, hidden_size);
   const auto checked = check_section(resolved, deepspeed_section(), "", problems);
   check_relations(checked, problems);
   warn_of_offload(checked, config.stages, problems);
@@ -253,6 +279,7 @@ TuningConfig read_tuning_config(const CommandLine& options) {
   if (!value || !value->is_object()) problems.throw_if_any();
   auto overrides = apply_overrides(value->get_object(), options, problems);
   auto config = read_sections(value->get_object(), options, problems);
+  config.open_precision = overrides.open_precision;
   config.notes.insert(config.notes.begin(), overrides.notes.begin(), overrides.notes.end());
   config.warnings.insert(config.warnings.begin(), overrides.warnings.begin(),
                          overrides.warnings.end());

@@ -46,15 +46,24 @@ struct AutotuningConfig {
 
 /// "dstune.objective": what is optimized, and what the optimum must keep.
 struct Objective {
-  std::optional<Metric> metric;  ///< wins over AutotuningConfig's, which it replaces
-  bool fixed_batch = false;      ///< the file's train_batch_size is kept in every experiment:
-  std::optional<std::int64_t> train_batch_size;  ///< exactly; none: any
+  std::optional<Metric> metric;     ///< wins over AutotuningConfig's, which it replaces
+  std::optional<bool> fixed_batch;  ///< false: the file's train_batch_size is not kept
+  std::optional<std::int64_t> train_batch_size;  ///< of every experiment, exactly; none: any
   Bytes memory_headroom = 0;                     ///< per rank: what every experiment leaves free
 };
 
 /// Where the JSON of an experiment holds its length, if several are tuned over: no key of
 /// DeepSpeed's, and no part of the optimum's file.
 inline constexpr const char* kSequenceLengthPointer = "/dstune/sequence_length";
+
+/// The configuration that the file itself is, where it says one: no list, and nothing that decides
+/// the step left open.
+struct GivenPoint {
+  int stage = 0;
+  /// One of these may be left to train_batch_size; accumulation steps are 1 where nothing says it.
+  std::optional<std::int64_t> micro_batch;
+  std::optional<std::int64_t> accumulation_steps;
+};
 
 /// "dstune.preflight": whether the machine is checked before the search, or only that is done.
 enum class Preflight { off, on, only };
@@ -91,6 +100,12 @@ struct TuningConfig {
       1;  ///< the user's micro-batch, tried first; 1 for "auto" and none
   std::int64_t accumulation_steps = 1;
   bool accumulation_is_given = false;  ///< by gradient_accumulation_steps
+  bool micro_batch_is_given = false;   ///< by train_micro_batch_size_per_gpu, as a number
+  /// What the user trains with now; none where the file leaves it open or lists several.
+  std::optional<GivenPoint> given_point;
+  /// "bf16" or "fp16", in which is tuned since the file leaves that to the Trainer ("auto");
+  /// "": the file or the user says it.
+  std::string open_precision;
   /// The lengths to tune over, in the user's order; empty: there is one, or they vary (settings).
   std::vector<std::int64_t> sequence_lengths;
   SpaceConfig space;  ///< what else is searched; `deepspeed` holds the first value of each

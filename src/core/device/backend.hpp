@@ -67,6 +67,9 @@ struct DeviceInfo {
   std::vector<std::string> found = {};
   /// A part of a GPU that is divided (Multi-Instance GPU), of which a process sees one.
   bool is_mig_instance = false;
+  /// Whoever trains on it in 16 bits would take bf16: a GPU whose tensor cores know the type
+  /// (CUDA's compute capability 8.0). On a CPU that is anybody's guess.
+  bool trains_in_bf16 = false;
 
   bool operator==(const DeviceInfo&) const = default;
 };

@@ -20,6 +20,8 @@ namespace dstune::cuda {
 
 namespace {
 
+constexpr int kFirstMajorWithBf16 = 8;  // of compute capabilities
+
 std::string driver_line() {
   int version = 0;
   if (cudaDriverGetVersion(&version) != cudaSuccess || version == 0) return "CUDA driver: none";
@@ -95,6 +97,7 @@ DeviceInfo describe_device(const Placement& placement) {
   info.memory = own.memory;
   info.free_memory = own.memory;
   info.is_mig_instance = own.is_mig_instance;
+  info.trains_in_bf16 = own.capability.major >= kFirstMajorWithBf16;
   info.product_workspace = {cublas_workspace(own.capability.major), kBiasWorkspace};
   info.limit_is_free_memory = true;
   const Compilation compilation = this_compilation();

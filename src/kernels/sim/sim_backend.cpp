@@ -8,7 +8,9 @@ namespace dstune::sim {
 
 DeviceInfo describe_device(const Placement& /*placement*/) {
   constexpr Bytes kMemory = Bytes{80} << 30U;
-  return {"sim", "virtual time", kMemory, kMemory, false, ""};
+  DeviceInfo info{"sim", "virtual time", kMemory, kMemory, false, ""};
+  info.trains_in_bf16 = true;
+  return info;
 }
 
 std::unique_ptr<Backend> make_backend(const Placement& /*placement*/) {

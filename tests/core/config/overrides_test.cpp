@@ -121,14 +121,37 @@ TEST(Precision, TakesWhatIsEnabledAsTheChecksDo) {
             Texts{"--precision wins over /bf16/enabled, which is true"});
 }
 
-TEST(Precision, IsNotedWhereTheFileLeavesItOpen) {
-  const Texts open = {
-      "tuned in fp32, since the file leaves the precision to the Trainer; --precision says which"};
+TEST(Precision, IsBf16WhereTheFileLeavesItOpen) {
+  const char* both = R"({"fp16":{"enabled":"auto"},"bf16":{"enabled":"auto"}})";
+  const auto result = apply(both, {});
 
-  EXPECT_EQ(apply(R"({"bf16":{"enabled":"auto"}})", {}).overrides.notes, open);
-  EXPECT_EQ(apply(R"({"bf16":{"enabled":"auto"},"fp16":{"enabled":true}})", {}).overrides.notes,
-            Texts{});
-  EXPECT_EQ(apply("{}", {}).overrides.notes, Texts{});
+  EXPECT_EQ(result.text, R"({"fp16":{"enabled":false},"bf16":{"enabled":true}})");
+  EXPECT_EQ(result.overrides.open_precision, "bf16");
+  EXPECT_EQ(result.overrides.notes,
+            Texts{"tuned in bf16, since the file leaves it to the Trainer (\"auto\"); --precision "
+                  "fp16 or fp32 says otherwise"});
+  EXPECT_EQ(apply(R"({"bfloat16":{"enabled":"auto"}})", {}).text,
+            R"({"bfloat16":{"enabled":true}})");
+}
+
+TEST(Precision, IsFp16WhereTheFileKnowsNoOther) {
+  const auto result = apply(R"({"fp16":{"enabled":"auto","loss_scale":0}})", {});
+
+  EXPECT_EQ(result.text, R"({"fp16":{"enabled":true,"loss_scale":0}})");
+  EXPECT_EQ(result.overrides.open_precision, "fp16");
+}
+
+TEST(Precision, IsNotOpenWhereItIsSaid) {
+  for (const char* text :
+       {R"({"bf16":{"enabled":"auto"},"fp16":{"enabled":true}})", R"({"bf16":{"enabled":false}})",
+        R"({"bf16":{"enabled":"auto"},"dstune":{"precision":["bf16","fp32"]}})", "{}"}) {
+    const auto result = apply(text, {});
+
+    EXPECT_EQ(result.text, text);
+    EXPECT_EQ(result.overrides.open_precision, "");
+    EXPECT_EQ(result.overrides.notes, Texts{});
+  }
+  EXPECT_EQ(in_precision(R"({"bf16":{"enabled":"auto"}})", "fp32").overrides.open_precision, "");
 }
 
 CommandLine all_values() {

@@ -91,13 +91,21 @@ TEST_F(SearchKeys, FaultsAreSaidWithTheirPlaces) {
               ElementsAre(testing::StartsWith("/dstune/objective  is \"speed\"; accepted: ")));
 }
 
-TEST_F(SearchKeys, AFixedBatchNeedsOneAndATunerThatKeepsIt) {
+TEST_F(SearchKeys, AFixedBatchNeedsOne) {
   EXPECT_THAT(faults(R"("objective": {"fixed_batch": true})"),
               ElementsAre("/dstune/objective/fixed_batch  is true, but the file has no "
                           "train_batch_size; accepted: true with one"));
-  EXPECT_THAT(faults(R"("tuner": "fast", "objective": {"fixed_batch": true})",
-                     R"(, "train_batch_size": 64)"),
-              ElementsAre(testing::StartsWith("/dstune/tuner  is \"fast\"")));
+  EXPECT_THAT(faults(R"("objective": {"fixed_batch": "maybe"})", R"(, "train_batch_size": 64)"),
+              ElementsAre(testing::StartsWith("/dstune/objective/fixed_batch  is \"maybe\"")));
+}
+
+TEST_F(SearchKeys, EveryTunerKeepsTheBatchOfTheFileUnlessTold) {
+  const char* batch = R"(, "train_batch_size": 64)";
+
+  EXPECT_EQ(read(R"("tuner": "fast")", batch).objective.train_batch_size, 64);
+  EXPECT_EQ(read(R"("objective": "latency")", batch).objective.train_batch_size, 64);
+  EXPECT_EQ(read(R"("objective": {"fixed_batch": false})", batch).objective.train_batch_size,
+            std::nullopt);
 }
 
 }  // namespace

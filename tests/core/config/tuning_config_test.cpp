@@ -334,7 +334,7 @@ TEST_F(ReadTuningConfig, OptionsWin) {
 
   EXPECT_EQ(config.settings.model.name, "gpt2-large");
   EXPECT_EQ(config.autotuning.results_dir, "elsewhere");
-  EXPECT_EQ(config.accumulation_steps, 2);
+  EXPECT_EQ(config.objective.train_batch_size, 8);
 }
 
 TEST_F(ReadTuningConfig, PlanChecksTheBatchAgainstTheWorldSize) {
@@ -344,8 +344,42 @@ TEST_F(ReadTuningConfig, PlanChecksTheBatchAgainstTheWorldSize) {
                                "train_micro_batch_size_per_gpu": 2})";
 
   EXPECT_EQ(faults_of([&] { read(text, options); }),
-            Faults{"/train_batch_size  is 8, not a multiple of micro-batch 2 x ranks 3. Remove "
-                   "train_batch_size: the search chooses it"});
+            Faults{"/train_batch_size  is 8, which is no multiple of micro-batch 2 x 3 ranks; the "
+                   "nearest that go are 6 and 12"});
+}
+
+TEST_F(ReadTuningConfig, LeavesThePrecisionOpenWhereTheFileDoes) {
+  const auto config = read(R"({"dstune": {"model": "gpt2"}, "bf16": {"enabled": "auto"}})");
+
+  EXPECT_EQ(config.open_precision, "bf16");
+  EXPECT_EQ(config.deepspeed.step().dtype, DType::bf16);
+  EXPECT_EQ(config.notes.size(), 1U);
+  EXPECT_EQ(read(R"({"dstune": {"model": "gpt2"}})").deepspeed.step().dtype, DType::fp32);
+}
+
+TEST_F(ReadTuningConfig, KnowsTheConfigurationThatTheFileIs) {
+  const auto given = [&](std::string_view keys) {
+    return read(concat(R"({"dstune": {"model": "gpt2"}, )", keys, "}")).given_point;
+  };
+  const char* stage_2 = R"("zero_optimization": {"stage": 2}, )";
+
+  const auto whole = given(concat(stage_2, R"("train_micro_batch_size_per_gpu": 4,
+                                               "gradient_accumulation_steps": 3)"));
+  const auto by_total = given(concat(stage_2, R"("train_batch_size": 24,
+                                                 "gradient_accumulation_steps": 3)"));
+
+  ASSERT_TRUE(whole && by_total);
+  EXPECT_EQ(whole->stage, 2);
+  EXPECT_EQ(whole->micro_batch, 4);
+  EXPECT_EQ(whole->accumulation_steps, 3);
+  EXPECT_EQ(by_total->micro_batch, std::nullopt);
+  EXPECT_FALSE(given(R"("train_micro_batch_size_per_gpu": 4)")) << "no stage";
+  EXPECT_FALSE(given(concat(stage_2, R"("gradient_accumulation_steps": 3)"))) << "no micro-batch";
+  EXPECT_FALSE(given(concat(stage_2, R"("train_micro_batch_size_per_gpu": [4])"))) << "a list";
+  EXPECT_FALSE(given(R"("zero_optimization": {"stage": [1, 2]},
+                        "train_micro_batch_size_per_gpu": 4)"));
+  EXPECT_FALSE(given(R"("zero_optimization": {"stage": 2, "overlap_comm": [true, false]},
+                        "train_micro_batch_size_per_gpu": 4)"));
 }
 
 TEST_F(ReadTuningConfig, ShowsTheFaultsOfAllSectionsAtOnce) {

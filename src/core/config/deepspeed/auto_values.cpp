@@ -2,7 +2,6 @@
 
 #include <string_view>
 
-#include "core/base/text.hpp"
 #include "core/experiment/knobs.hpp"
 #include "core/input/coercions.hpp"
 #include "core/input/key_rules.hpp"
@@ -24,23 +23,11 @@ json::object* section_of(json::object* parent, std::string_view key) {
   return found == nullptr ? nullptr : found->if_object();
 }
 
-void resolve_precision(json::object& deepspeed, std::vector<std::string>& warnings) {
-  std::vector<std::string> resolved;
-  bool has_precision = false;
+// What is open beside a precision that is on is off: the Trainer knows one of them.
+void resolve_precision(json::object& deepspeed) {
   for (const char* name : {"fp16", "bf16", "bfloat16"}) {
-    auto* const section = section_of(&deepspeed, name);
-    if (section == nullptr) continue;
-    if (replace_auto(section, "enabled", false)) {
-      resolved.push_back(child(child("", name), "enabled"));
-    }
-    const auto* const enabled = section->if_contains("enabled");
-    has_precision =
-        has_precision || (enabled != nullptr && coerced(*enabled, rules::boolean("")) == true);
+    replace_auto(section_of(&deepspeed, name), "enabled", false);
   }
-  if (resolved.empty() || has_precision) return;
-  warnings.push_back(join(resolved, " and ") + (resolved.size() > 1 ? " are" : " is") +
-                     " \"auto\" and taken as false: this tunes for fp32, which is what the Trainer "
-                     "does without --bf16 or --fp16; --precision bf16 (or fp16, fp32) says which");
 }
 
 void collect_auto(const json::value& value, const std::string& pointer,
@@ -59,8 +46,7 @@ void collect_auto(const json::value& value, const std::string& pointer,
 
 }  // namespace
 
-json::object resolve_auto(json::object deepspeed, std::int64_t hidden_size,
-                          std::vector<std::string>& warnings) {
+json::object resolve_auto(json::object deepspeed, std::int64_t hidden_size) {
   for (const Knob& knob : kKnobs) {
     if (knob.auto_value == nullptr) continue;
     json::object* section = &deepspeed;
@@ -76,7 +62,7 @@ json::object resolve_auto(json::object deepspeed, std::int64_t hidden_size,
   replace_auto(params, "eps", 1e-8);
   replace_auto(params, "weight_decay", 0.0);
 
-  resolve_precision(deepspeed, warnings);
+  resolve_precision(deepspeed);
   return deepspeed;
 }
 

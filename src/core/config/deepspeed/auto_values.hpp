@@ -12,10 +12,9 @@ namespace dstune {
 
 /// `deepspeed` with each "auto" that Hugging Face resolves in its place replaced: sizes from
 /// `hidden_size`, the rest from the defaults of its TrainingArguments. Stage and batch sizes stay
-/// "auto", and so does what DeepSpeed itself drops. A precision that ends as fp32 only because of
-/// "auto" is worth a warning.
-json::object resolve_auto(json::object deepspeed, std::int64_t hidden_size,
-                          std::vector<std::string>& warnings);
+/// "auto", and so does what DeepSpeed itself drops. A precision that is still "auto" is off: one
+/// that is open was settled before (apply_overrides()).
+json::object resolve_auto(json::object deepspeed, std::int64_t hidden_size);
 
 /// JSON pointers of what resolve_auto() replaces by a default of the Trainer's that its user may
 /// well change, and that no time or memory hangs on: learning rate and so on. An optimum that had

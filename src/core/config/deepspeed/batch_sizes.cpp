@@ -4,6 +4,7 @@
 
 #include "core/base/text.hpp"
 #include "core/config/deepspeed/deepspeed_keys.hpp"
+#include "core/config/fixed_batch.hpp"
 #include "core/input/coercions.hpp"
 
 namespace dstune {
@@ -74,46 +75,24 @@ void check_start(std::int64_t start, const AutotuningConfig& limits, Problems& p
                       " of autotuning's {min,max}_train_micro_batch_size_per_gpu"));
 }
 
-struct BatchTriple {
-  std::optional<std::int64_t> total;
-  std::optional<std::int64_t> micro;
-  std::optional<std::int64_t> accumulation;
-  std::optional<int> ranks;
-};
-
-// Every factor that is known must divide the total; if all are known they must make it up.
-void check_triple(const BatchTriple& triple, Problems& problems) {
-  if (!triple.total) return;
-  std::int64_t rest = *triple.total;
-  std::vector<std::string> factors;
-  bool divides = true;
-  const auto take = [&](const char* name, std::int64_t factor) {
-    factors.push_back(concat(name, " ", factor));
-    divides = divides && rest % factor == 0;
-    rest /= factor;
-  };
-  if (triple.micro) take("micro-batch", *triple.micro);
-  if (triple.accumulation) take("accumulation steps", *triple.accumulation);
-  if (triple.ranks) take("ranks", *triple.ranks);
-  const bool complete = triple.micro && triple.accumulation && triple.ranks;
-  if (divides && (!complete || rest == 1)) return;
-  problems.add(child("", kTrainBatch),
-               concat("is ", *triple.total, ", not ", complete ? "" : "a multiple of ",
-                      join(factors, " x "), ". Remove train_batch_size: the search chooses it"));
-}
-
-void bound_search(std::int64_t total, AutotuningConfig& autotuning,
-                  std::vector<std::string>& warnings) {
-  if (autotuning.max_train_batch_size) {
-    warnings.push_back(concat("/train_batch_size ", total,
-                              " is not used: autotuning.max_train_batch_size ",
-                              *autotuning.max_train_batch_size, " bounds the search"));
+// The batch is checked where it is kept; DeepSpeed compares it with the other two in any case.
+void fix_batch(std::optional<int> ranks, TuningConfig& config, Problems& problems) {
+  if (!config.objective.train_batch_size) return;
+  const std::int64_t total = *config.objective.train_batch_size;
+  auto& most = config.autotuning.max_train_batch_size;
+  if (most && *most < total) {
+    problems.add(child("", kTrainBatch),
+                 concat("is ", total, ", above autotuning.max_train_batch_size, ", *most));
     return;
   }
-  autotuning.max_train_batch_size = total;
-  warnings.push_back(concat("/train_batch_size ", total,
-                            " is taken as the largest global batch of the search; set "
-                            "autotuning.max_train_batch_size for another"));
+  const std::string fault = fixed_batch_fault(config, ranks);
+  if (!fault.empty()) problems.add(child("", kTrainBatch), fault);
+  most = total;
+  if (config.accumulation_is_given && !config.micro_batches.empty()) {
+    config.warnings.push_back(
+        concat("/gradient_accumulation_steps ", config.accumulation_steps,
+               " is not used: it follows from train_batch_size and each micro-batch of the list"));
+  }
 }
 
 }  // namespace
@@ -134,32 +113,20 @@ void read_batch_sizes(const json::object& deepspeed, std::optional<int> ranks, T
                       Problems& problems) {
   bool single = false;
   const auto micro_batches = read_micro_batches(deepspeed, single, problems);
-  BatchTriple triple{read_size(deepspeed, kTrainBatch, problems), std::nullopt,
-                     read_size(deepspeed, kAccumulation, problems), ranks};
+  const auto total = read_size(deepspeed, kTrainBatch, problems);
+  if (config.objective.fixed_batch.value_or(true)) config.objective.train_batch_size = total;
+  const auto accumulation = read_size(deepspeed, kAccumulation, problems);
   if (single && !micro_batches.empty()) {
-    triple.micro = micro_batches.front();
-    config.start_micro_batch = *triple.micro;
-    check_start(*triple.micro, config.autotuning, problems);
+    config.start_micro_batch = micro_batches.front();
+    config.micro_batch_is_given = true;
+    check_start(config.start_micro_batch, config.autotuning, problems);
   } else {
     config.micro_batches = micro_batches;
     config.start_micro_batch = micro_batches.empty() ? 1 : micro_batches.front();
   }
-  config.accumulation_is_given = triple.accumulation.has_value();
-  const auto faults = problems.count();
-  check_triple(triple, problems);
-  if (problems.count() == faults && triple.total && triple.micro && ranks) {
-    triple.accumulation = *triple.total / *triple.micro / *ranks;
-  }
-  config.accumulation_steps = triple.accumulation.value_or(1);
-  if (config.objective.train_batch_size) {
-    config.autotuning.max_train_batch_size = triple.total;
-  } else if (triple.total && micro_batches.empty()) {
-    bound_search(*triple.total, config.autotuning, config.warnings);
-  } else if (triple.total && !config.autotuning.max_train_batch_size) {
-    config.warnings.push_back(
-        concat("/train_batch_size ", *triple.total,
-               " does not bound the search; set autotuning.max_train_batch_size to do so"));
-  }
+  config.accumulation_is_given = accumulation.has_value();
+  config.accumulation_steps = accumulation.value_or(1);
+  fix_batch(ranks, config, problems);
 }
 
 }  // namespace dstune

@@ -13,13 +13,11 @@ namespace dstune {
 std::vector<int> read_stages(const json::object& deepspeed, Problems& problems);
 
 /// Reads the three batch sizes of `deepspeed` into micro_batches, start_micro_batch,
-/// accumulation_steps, max_train_batch_size and warnings of `config` (whose autotuning section is
-/// there already), and checks DeepSpeed's relation
-///     train_batch_size = micro-batch * accumulation steps * ranks
-/// as far as it can be known. A train_batch_size without micro-batch is the largest global batch
-/// of the search.
+/// accumulation_steps, objective.train_batch_size, max_train_batch_size and warnings of `config`,
+/// whose autotuning section and objective are there already. A train_batch_size is kept in every
+/// experiment unless objective.fixed_batch is false: it must be possible (fixed_batch_fault()).
 ///
-/// @param ranks  of one experiment, if known
+/// @param ranks  data-parallel ranks of one experiment, if known
 void read_batch_sizes(const json::object& deepspeed, std::optional<int> ranks, TuningConfig& config,
                       Problems& problems);
 

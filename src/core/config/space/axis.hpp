@@ -33,6 +33,7 @@ struct SpaceConfig {
   bool with_default = false;                       ///< our own space too
   bool with_deepspeeds = false;                    ///< DeepSpeed's default spaces too
   bool prune_dominated = false;
+  bool has_lists = false;      ///< the file itself has lists or variables, beside dstune.space
   std::set<std::string> open;  ///< pointers that are "auto" in the file: default spaces may choose
 
   bool empty() const {

@@ -144,6 +144,7 @@ SpaceConfig take_space(json::object& file, bool fast, std::int64_t hidden_size,
   if (const auto* const precision = member_of(file, "precision")) {
     reader.read_precision(json::value(*precision), file);
   }
+  space.has_lists = !space.all_stages.empty() || !variables.empty();
   const auto* const given = member_of(file, "space");
   if (given != nullptr) reader.read(*given, kSpace);
   space.all_stages.insert(space.all_stages.end(), variables.begin(), variables.end());

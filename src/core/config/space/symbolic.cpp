@@ -22,8 +22,7 @@ json::value resolved_auto(std::string_view pointer, std::int64_t hidden_size) {
   const auto keys = keys_of(pointer);
   json::object object;
   set_at(object, keys, "auto");
-  std::vector<std::string> warnings;
-  json::value result = resolve_auto(object, hidden_size, warnings);
+  json::value result = resolve_auto(object, hidden_size);
   return *find_at(result, keys);
 }
 

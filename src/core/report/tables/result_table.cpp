@@ -11,6 +11,7 @@
 #include "core/report/tables/announced.hpp"
 #include "core/report/tables/axes.hpp"
 #include "core/report/tables/pareto.hpp"
+#include "core/report/tables/speedup.hpp"
 #include "core/report/tables/table.hpp"
 
 namespace dstune {
@@ -131,6 +132,18 @@ void add_announced(const std::vector<Announced>& all, const Record& record, json
   entry["announced"] = std::move(object);
 }
 
+// What the entry has to do with the user's own configuration.
+void add_baseline(const std::vector<Record>& records, Metric metric, const Optimum& optimum,
+                  const std::string& name, json::object& entry) {
+  if (optimum.baseline.empty()) return;
+  entry["is_baseline"] = name == optimum.baseline;
+  if (name != optimum.name) return;
+  const auto over = speedup(records, metric, name, optimum.baseline);
+  if (!over) return;
+  entry["speedup_over_baseline"] = over->ratio;
+  if (over->interval) entry["speedup_over_baseline_interval_percent"] = *over->interval * 100;
+}
+
 }  // namespace
 
 std::vector<Record> ranked(std::vector<Record> records, Metric metric, const std::string& optimum) {
@@ -203,6 +216,7 @@ std::string result_json(const std::vector<Record>& records, Metric metric,
     const bool is_optimum = record.experiment.name == optimum.name;
     if (!optimum.name.empty()) entry["optimum"] = is_optimum;
     if (is_optimum && !optimum.reason.empty()) entry["reason"] = optimum.reason;
+    add_baseline(records, metric, optimum, record.experiment.name, entry);
     all.push_back(std::move(entry));
   }
   return to_json_text(all, 2) + "\n";

@@ -12,8 +12,9 @@ namespace dstune {
 
 /// The choice of a run.
 struct Optimum {
-  std::string name;    ///< "": nothing
-  std::string reason;  ///< why it and no other, in few words; or ""
+  std::string name;           ///< "": nothing
+  std::string reason;         ///< why it and no other, in few words; or ""
+  std::string baseline = {};  ///< the experiment that is the user's own configuration; or ""
 };
 
 /// Measured experiments by `metric`, the best first (equal ones in their order), then the others in
@@ -39,7 +40,9 @@ std::string result_table(const std::vector<Record>& records, Metric metric,
 /// and outcome of every run, the optimum first and then by their own numbers; "announced" has the
 /// figures of the table of those that are no repetitions; "pareto" is whether it is of
 /// pareto_front(), "tie" whether of `ties`; where something was chosen, "optimum" is whether it is
-/// that, which has a "reason".
+/// that, which has a "reason"; where the user's own configuration was tried, "is_baseline" is
+/// whether it is that, and the optimum has "speedup_over_baseline" with
+/// "speedup_over_baseline_interval_percent" (speedup()).
 std::string result_json(const std::vector<Record>& records, Metric metric,
                         const std::set<std::string>& ties = {}, const Optimum& optimum = {});
 

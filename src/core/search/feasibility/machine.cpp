@@ -12,6 +12,7 @@
 #include "core/search/feasibility/gpus.hpp"
 #include "core/search/feasibility/memory_limit.hpp"
 #include "core/search/feasibility/memory_room.hpp"
+#include "core/search/feasibility/precision.hpp"
 
 namespace dstune {
 namespace {
@@ -181,6 +182,7 @@ Machine machine_of_run(const TuningConfig& config, const std::vector<WorkerInfo>
                             machine.group_size + 1, " ranks or more"));
   }
   machine.backend = choose_backend(config, places_of(workers));
+  check_open_precision(config, machine.backend, workers);
   machine.shares_gpu = share_gpus(config, machine.backend, workers, tuner_host);
   check_agreement(machine.backend, workers, machine.group_size);
   machine.allocator = allocator_of(config, machine.backend);

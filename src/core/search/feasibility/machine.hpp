@@ -49,8 +49,9 @@ struct Machine {
 /// @param earlier        the memory limits of the run that goes on
 /// @param profiles       the places where a profile is looked for if the user names none; default:
 ///                       nowhere
-/// @throws ConfigError  if there are too few workers for a group, one cannot use the backend, or
-///                      one has no GPU of its own and the user has not allowed that
+/// @throws ConfigError  if there are too few workers for a group, one cannot use the backend, one
+///                      has no GPU of its own and the user has not allowed that, or the precision
+///                      is open (check_open_precision())
 Machine machine_of_run(const TuningConfig& config, const std::vector<WorkerInfo>& workers,
                        int alive, const std::string& tuner_host = "",
                        const EarlierLimits& earlier = {}, const ProfilePlaces& profiles = {});

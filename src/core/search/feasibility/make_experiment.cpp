@@ -79,6 +79,10 @@ std::int64_t largest_allowed_micro_batch(const TuningConfig& config, int group_s
 
 Point search_point(const TuningConfig& config, int group_size, int stage,
                    std::int64_t micro_batch) {
+  if (config.objective.train_batch_size) {
+    const auto samples = *config.objective.train_batch_size / group_size;
+    return {stage, micro_batch, std::max<std::int64_t>(1, samples / micro_batch)};
+  }
   auto steps = std::max<std::int64_t>(config.accumulation_steps, 1);
   if (config.autotuning.max_train_batch_size) {
     const auto room =

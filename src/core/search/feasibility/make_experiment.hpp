@@ -58,7 +58,8 @@ std::int64_t max_samples_per_rank(const TuningConfig& config, int group_size);
 std::int64_t largest_allowed_micro_batch(const TuningConfig& config, int group_size);
 
 /// The point that the micro-batch search measures: the user's accumulation steps, or as many as
-/// max_train_batch_size leaves room for.
+/// max_train_batch_size leaves room for; as many as make a fixed batch, where the micro-batch
+/// divides it.
 Point search_point(const TuningConfig& config, int group_size, int stage, std::int64_t micro_batch);
 
 }  // namespace dstune

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "core/config/fixed_batch.hpp"
+
 namespace dstune {
 
 std::vector<std::int64_t> list_micro_batches(std::int64_t min, std::int64_t max,
@@ -34,29 +36,15 @@ Point filled_point(int stage, std::int64_t micro_batch, std::int64_t samples) {
   return {stage, micro_batch, std::max<std::int64_t>(1, samples / micro_batch)};
 }
 
-std::vector<Point> exact_points(std::int64_t total, int group_size, int stage, std::int64_t least,
-                                std::int64_t most) {
+std::vector<Point> fixed_batch_points(const TuningConfig& config, int group_size, int stage) {
   std::vector<Point> points;
-  if (total % group_size != 0) return points;
-  const std::int64_t samples = total / group_size;
-  for (std::int64_t micro_batch = least; micro_batch <= std::min(most, samples); ++micro_batch) {
-    if (samples % micro_batch == 0) points.push_back({stage, micro_batch, samples / micro_batch});
+  for (const BatchSplit& split : fixed_batch_splits(config, group_size)) {
+    points.push_back({stage, split.micro_batch, split.accumulation_steps});
   }
   return points;
 }
 
 namespace {
-
-std::vector<Point> fixed_batch_points(const TuningConfig& config, int group_size, int stage) {
-  auto points = exact_points(*config.objective.train_batch_size, group_size, stage,
-                             config.autotuning.min_train_micro_batch_size_per_gpu,
-                             largest_allowed_micro_batch(config, group_size));
-  const auto& list = config.micro_batches;
-  std::erase_if(points, [&](const Point& point) {
-    return !list.empty() && !std::binary_search(list.begin(), list.end(), point.micro_batch);
-  });
-  return points;
-}
 
 /// The largest micro-batches that fit, ascending: with the file's settings and with the leanest of
 /// the stage's space. If none fits, the least that the user allows.

@@ -27,11 +27,9 @@ std::int64_t samples_per_rank(const TuningConfig& config, int group_size, std::i
 /// The point that fills `samples` per rank and optimizer step.
 Point filled_point(int stage, std::int64_t micro_batch, std::int64_t samples);
 
-/// The pairs of micro-batch and accumulation steps that make exactly `total` samples on
-/// `group_size` ranks, with micro-batches in [least, most], ascending; empty if there is no such
-/// pair.
-std::vector<Point> exact_points(std::int64_t total, int group_size, int stage, std::int64_t least,
-                                std::int64_t most);
+/// The points of a stage that make the fixed batch (fixed_batch_splits()), ascending by
+/// micro-batch.
+std::vector<Point> fixed_batch_points(const TuningConfig& config, int group_size, int stage);
 
 /// The micro-batches of a stage, with the accumulation steps that keep its largest batch: the
 /// user's list; or else list_micro_batches() up to the largest that fits with the file's settings,
@@ -40,9 +38,8 @@ std::vector<Point> exact_points(std::int64_t total, int group_size, int stage, s
 /// least. For latency without a list they have the doublings in any case, and all have the file's
 /// accumulation.
 ///
-/// With a fixed batch they are all pairs that make it exactly, from the user's list if there is
-/// one. It does not matter whether they fit, because a space may have settings that need less
-/// memory than those of the plan.
+/// With a fixed batch they are fixed_batch_points(). It does not matter whether they fit, because a
+/// space may have settings that need less memory than those of the plan.
 std::vector<Point> pool_points(const TuningConfig& config, int group_size, const StagePlan& plan);
 
 }  // namespace dstune

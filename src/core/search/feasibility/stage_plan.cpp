@@ -8,6 +8,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
+#include "core/config/fixed_batch.hpp"
 #include "core/search/feasibility/make_experiment.hpp"
 #include "core/train/dry_run_memory.hpp"
 #include "core/train/run_experiment.hpp"
@@ -51,6 +52,8 @@ std::int64_t largest_within(Bytes limit, Sample low, Sample high, const PeakOf& 
 }
 
 void check_limits(const TuningConfig& config, int group_size) {
+  std::string fault = fixed_batch_fault(config, group_size);
+  if (!fault.empty()) throw ConfigError(config.source, {{"/train_batch_size", std::move(fault)}});
   const auto& limits = config.autotuning;
   const auto least = limits.min_train_micro_batch_size_per_gpu;
   if (largest_allowed_micro_batch(config, group_size) >= least) return;
@@ -135,6 +138,16 @@ std::int64_t largest_that_fits(const TuningConfig& config, int group_size,
   return largest;
 }
 
+/// The largest micro-batch up to `most` that the user's batch allows; 0: none.
+std::int64_t rounded_to_batch(const TuningConfig& config, int group_size, std::int64_t most) {
+  if (!config.objective.train_batch_size) return most;
+  std::int64_t largest = 0;
+  for (const BatchSplit& split : fixed_batch_splits(config, group_size)) {
+    if (split.micro_batch <= most) largest = split.micro_batch;
+  }
+  return largest;
+}
+
 std::string reason_of(const Outcome& outcome) {
   if (const auto* skipped = std::get_if<Skipped>(&outcome)) return skipped->reason;
   return describe(outcome);
@@ -198,7 +211,8 @@ StagePlan plan_stage(const TuningConfig& config, int group_size, const MemoryPre
   plan.pins_in_any_case = is_pinned_in_any_case(config, group_size, point);
   plan.shortages = host_shortages(plan.peak_host, config.settings);
   if (!plan.fits_on_host()) return plan;
-  plan.max_micro_batch = largest_that_fits(config, group_size, predictor, stage);
+  plan.max_micro_batch =
+      rounded_to_batch(config, group_size, largest_that_fits(config, group_size, predictor, stage));
   plan.feasible = plan.max_micro_batch > 0;
   return plan;
 }

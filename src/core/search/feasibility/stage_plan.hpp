@@ -37,9 +37,9 @@ struct StagePlan {
                                     ///< the peak; no activations
   /// Bytes that one more sample adds to the activations.
   Bytes activation_bytes_per_micro_batch = 0;
-  bool feasible = false;  ///< a micro-batch that the user allows fits
-  std::int64_t max_micro_batch =
-      0;  ///< largest that fits by dry run, within the user's limits; 0: none
+  bool feasible = false;             ///< a micro-batch that the user allows fits
+  std::int64_t max_micro_batch = 0;  ///< largest that fits by dry run, within the user's limits,
+                                     ///< and makes the fixed batch if there is one; 0: none
   std::int64_t max_micro_batch_of_leanest = 0;  ///< see with_leanest(); 0: none, or not looked for
   PeakMemory peak;                              ///< the peak of the group's rank 0 at micro-batch 1
   PeakHostMemory peak_host = {};  ///< of the rank that needs most; nothing: nothing is offloaded
@@ -63,7 +63,8 @@ Stores full_stores(const StagePlan& plan, Bytes memory_limit);
 /// and by the tensors at their ends).
 ///
 /// @param group_size  ranks per experiment, >= 1
-/// @throws ConfigError  if max_train_batch_size or the micro-batch limits leave no micro-batch
+/// @throws ConfigError  if the fixed batch, max_train_batch_size or the micro-batch limits leave no
+///                      micro-batch
 std::vector<StagePlan> plan_stages(const TuningConfig& config, int group_size,
                                    const MemoryPredictor& predictor = make_memory_predictor());
 

@@ -6,8 +6,10 @@
 
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
+#include "core/config/overrides.hpp"
 #include "core/experiment/deepspeed_version.hpp"
 #include "core/search/feasibility/gpus.hpp"
+#include "core/search/tuners/report/user_remarks.hpp"
 #include "core/train/families/families.hpp"
 
 namespace dstune {
@@ -35,6 +37,7 @@ void log_settings(const TuningConfig& config, const Machine& machine,
   for (const auto& worker : workers) hosts.insert(worker.host);
   const auto parameters = make_model_parameters(settings.model).total();
   const std::string deepspeed = to_text(config.deepspeed.step().version);
+  const std::string precision = open_precision_text(config.open_precision);
   log_line(concat(
       "dstune-mpi: ", settings.model.name, " (",
       config.model_source.empty() ? "" : concat(config.model_source, ", "), parameters,
@@ -43,7 +46,10 @@ void log_settings(const TuningConfig& config, const Machine& machine,
       machine.group_size, " per experiment, ", machine.backend, ", ",
       format_bytes(machine.memory_limit), " and ", machine.threads_per_rank,
       machine.threads_per_rank == 1 ? " thread" : " threads",
-      " per rank; host overhead: ", describe(machine.host_overhead), "; DeepSpeed ", deepspeed));
+      " per rank; host overhead: ", describe(machine.host_overhead), "; DeepSpeed ", deepspeed,
+      precision.empty() ? "" : concat("; in ", precision)));
+  const std::string free_batch = free_batch_text(config);
+  if (!free_batch.empty()) log_line(free_batch);
   const DeviceInfo* device = find_device(workers.front().devices, machine.backend);
   if (device != nullptr && !device->id.empty()) log_lines(gpu_table(workers));
   if (!machine.memory_limit_origin.empty()) {

@@ -27,6 +27,7 @@
 #include "core/search/tuners/compare/tie_rule.hpp"
 #include "core/search/tuners/report/final_status.hpp"
 #include "core/search/tuners/report/result_remarks.hpp"
+#include "core/search/tuners/report/user_remarks.hpp"
 #include "core/search/tuners/tune.hpp"
 
 namespace dstune {
@@ -131,7 +132,10 @@ class Run {
     if (result.stopped && !result.shortage) journal_.stopped();
     results_.write_model_info({result.model_info.num_params, result.model_info.trainable_num_params,
                                result.model_info.activation_bytes_per_micro_batch});
-    auto remarks = result_remarks(result, config_.autotuning.metric);
+    auto remarks = user_remarks(result);
+    for (auto& remark : result_remarks(result, config_.autotuning.metric)) {
+      remarks.push_back(std::move(remark));
+    }
     for (const auto& fault : preflight_.slow_connections) remarks.push_back(fault);
     const auto predictor = taught();
     const auto command = results_.finish(results_of(result, remarks, predictor));
@@ -141,7 +145,21 @@ class Run {
     print_table(result, remarks, status);
     results_.write_status(stamped(status));
     log_end(status);
+    // Where the table is not for people, the log has had all remarks already.
+    if (kTableFormats[static_cast<std::size_t>(parts_.options.format)].is_for_people) {
+      for (const auto& remark : user_remarks(result)) log_line(remark);
+    }
     return status.exit_code;
+  }
+
+  /// What comes first of what is said of the result.
+  std::vector<std::string> user_remarks(const TuningResult& result) const {
+    const Record* const best = result.best ? &*result.best : nullptr;
+    std::vector<std::string> remarks;
+    if (best != nullptr) remarks.push_back(batch_remark(config_, parts_.group_size, *best));
+    remarks.push_back(baseline_remark(config_, parts_.group_size, result.records, best));
+    std::erase(remarks, "");
+    return remarks;
   }
 
   RunResults results_of(const TuningResult& result, const std::vector<std::string>& remarks,
@@ -191,7 +209,8 @@ class Run {
     const Metric metric = config_.autotuning.metric;
     const auto ties =
         result.best ? profile_ties(result.records, metric, *result.best) : std::set<std::string>();
-    const Optimum optimum = optimum_of(result, metric);
+    Optimum optimum = optimum_of(result, metric);
+    optimum.baseline = baseline_name(config_, parts_.group_size, result.records);
     const Document document{
         [&] { return result_table(result.records, metric, remarks, ties, optimum); },
         [&] { return result_json(result.records, metric, ties, optimum); }};

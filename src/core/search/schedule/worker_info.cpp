@@ -75,7 +75,8 @@ json::object to_json(const DeviceInfo& device) {
           {"common", all_to_json(device.common)},
           {"product_workspace", to_json(device.product_workspace)},
           {"found", json::value_from(device.found)},
-          {"is_mig_instance", device.is_mig_instance}};
+          {"is_mig_instance", device.is_mig_instance},
+          {"trains_in_bf16", device.trains_in_bf16}};
 }
 
 DeviceInfo device_info_from_json(const json::object& object) {
@@ -97,7 +98,8 @@ DeviceInfo device_info_from_json(const json::object& object) {
           all_from_json(object, "common", common_from_json),
           product_workspace_from_json(object.at("product_workspace").as_object()),
           json::value_to<std::vector<std::string>>(object.at("found")),
-          object.at("is_mig_instance").as_bool()};
+          object.at("is_mig_instance").as_bool(),
+          object.at("trains_in_bf16").as_bool()};
 }
 
 }  // namespace

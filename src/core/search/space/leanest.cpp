@@ -101,6 +101,7 @@ std::int64_t max_micro_batch_of_leanest(const TuningConfig& config, int group_si
   TuningConfig leanest = config;
   leanest.deepspeed = best.ds_config;
   leanest.accumulation_steps = best.accumulation_steps;
+  leanest.accumulation_is_given = false;
   leanest.stages = {stage};
   return plan_stages(leanest, group_size,
                      [&](const Experiment& experiment, int rank) {

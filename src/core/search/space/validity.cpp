@@ -56,6 +56,10 @@ std::optional<std::string> relation_fault(const json::object& ds_config) {
 }  // namespace
 
 std::optional<std::string> Validity::step_fault(const StepConfig& step) const {
+  const auto& exact = config_.objective.train_batch_size;
+  if (exact && step.train_batch(ranks_) != *exact) {
+    return concat("train_batch_size would not be ", *exact);
+  }
   const auto& most = config_.autotuning.max_train_batch_size;
   if (most && step.train_batch(ranks_) > *most) {
     return concat("train_batch_size would be above max_train_batch_size, ", *most);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <utility>
 #include <variant>
 
@@ -49,6 +50,7 @@ StageResult StageSearch::run(std::int64_t previous_max) {
     if (result.best != nullptr) result.max_micro_batch = config_.micro_batches.back();
     return result;
   }
+  if (config_.objective.train_batch_size) return run_fixed_batch();
   const auto smallest = find_smallest(previous_max);
   if (smallest == 0) return result;
   result.max_micro_batch = find_largest(smallest);
@@ -57,6 +59,61 @@ StageResult StageSearch::run(std::int64_t previous_max) {
   visit_smaller(result.candidates, smallest);
   result.best = prober_.best_since(first_visit);
   return result;
+}
+
+StageResult StageSearch::run_fixed_batch() {
+  const auto first_visit = prober_.visits();
+  const auto points = fixed_batch_points(config_, group_size_, plan_.stage);
+  StageResult result;
+  const auto largest = largest_of(points);
+  if (!largest) return result;
+  result.max_micro_batch = points[*largest].micro_batch;
+  visit_down_from(points, *largest);
+  result.candidates = {points.begin(), points.begin() + static_cast<std::ptrdiff_t>(*largest) + 1};
+  result.best = prober_.best_since(first_visit);
+  return result;
+}
+
+std::optional<std::size_t> StageSearch::largest_of(const std::vector<Point>& points) {
+  const auto above =
+      std::ranges::upper_bound(points, plan_.max_micro_batch, {}, &Point::micro_batch);
+  const auto estimated = static_cast<std::size_t>(above - points.begin());
+  prober_.prefetch({std::make_reverse_iterator(above), points.rend()});
+  auto count = estimated;
+  while (count > 0 && prober_.visit(points[count - 1]) == nullptr) --count;
+  if (count == 0) return std::nullopt;
+  if (count < estimated) return count - 1;
+  while (count < points.size() && has_room_for(points[count - 1], points[count]) &&
+         prober_.visit(points[count]) != nullptr) {
+    ++count;
+  }
+  return count - 1;
+}
+
+bool StageSearch::has_room_for(const Point& measured, const Point& larger) {
+  const auto* known = prober_.visit(measured);
+  const Bytes limit = config_.settings.memory_limit;
+  const Bytes each = plan_.activation_bytes_per_micro_batch;
+  if (known == nullptr || each == 0 || known->peak_memory.counted() >= limit) return false;
+  const auto more = static_cast<Bytes>(larger.micro_batch - measured.micro_batch);
+  return more <= (limit - known->peak_memory.counted()) / each;
+}
+
+void StageSearch::visit_down_from(const std::vector<Point>& points, std::size_t largest) {
+  const auto metric = config_.autotuning.metric;
+  const auto surely = static_cast<std::size_t>(config_.autotuning.num_tuning_micro_batch_sizes);
+  const auto* previous = prober_.visit(points[largest]);
+  for (std::size_t i = largest; previous != nullptr && i-- > 0;) {
+    const auto end =
+        points.rend() - static_cast<std::ptrdiff_t>(std::max(largest, surely) - surely);
+    const auto begin = points.rend() - static_cast<std::ptrdiff_t>(i + 1);
+    if (begin < end) prober_.prefetch({begin, end});
+    const auto* measured = prober_.visit(points[i]);
+    if (measured == nullptr) return;
+    const double gain = relative_gain(score(metric, *measured), score(metric, *previous));
+    if (largest - i >= surely && gain <= kPlateau) return;
+    previous = measured;
+  }
 }
 
 Point StageSearch::point_at(std::int64_t micro_batch) const {

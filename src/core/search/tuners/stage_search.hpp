@@ -2,7 +2,9 @@
 // micro-batches").
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/config/tuning_config.hpp"
@@ -35,9 +37,21 @@ class StageSearch {
   ///    0.95 of it and bisection, until the gain is below 5 %;
   /// 4. the candidate list, with accumulation steps that keep the batch of the largest;
   /// 5. smaller ones than the largest, while each is more than 5 % better than the one before.
+  ///
+  /// With a fixed batch it visits the micro-batches that make it (fixed_batch_points()): downwards
+  /// from the largest by the estimate to the largest that runs, or upwards while measured memory
+  /// leaves room; then num_tuning_micro_batch_sizes smaller ones, and more while each is more than
+  /// 5 % better than the one before.
   StageResult run(std::int64_t previous_max);
 
  private:
+  StageResult run_fixed_batch();
+  /// The index of the largest of `points` that runs; none if none does.
+  std::optional<std::size_t> largest_of(const std::vector<Point>& points);
+  /// Whether the peak measured at a point leaves room for the activations of a larger one.
+  bool has_room_for(const Point& measured, const Point& larger);
+  void visit_down_from(const std::vector<Point>& points, std::size_t largest);
+
   Point point_at(std::int64_t micro_batch) const;
   bool runs(std::int64_t micro_batch) { return prober_.visit(point_at(micro_batch)) != nullptr; }
   double score_at(const Point& point);

@@ -17,6 +17,7 @@
 #include "core/search/predict/forecaster.hpp"
 #include "core/search/predict/measured_rates.hpp"
 #include "core/search/schedule/machine_watch.hpp"
+#include "core/search/tuners/baseline.hpp"
 #include "core/search/tuners/fast_mode.hpp"
 #include "core/search/tuners/tuner.hpp"
 #include "core/search/tuners/tuner_table.hpp"
@@ -178,6 +179,25 @@ std::vector<Record> measure(const TuningConfig& config, int group_size, Schedule
   return all;
 }
 
+/// The space of a tuner may have the user's own configuration under a name of its own, which then
+/// has the same outcome: one row is enough, and the optimum must be a row.
+void drop_twin_of_baseline(const TuningConfig& config, int group_size, std::vector<Record>& records,
+                           std::optional<Record>& best) {
+  const auto baseline = baseline_of(config, group_size);
+  if (!baseline) return;
+  const auto is_it = [&](const Record& record) {
+    return record.experiment.repetition == 0 && record.experiment.ds_config == baseline->ds_config;
+  };
+  if (std::ranges::count_if(records, is_it) > 1) {
+    std::erase_if(records, [&](const Record& record) {
+      return is_it(record) && record.experiment.name != baseline->name;
+    });
+  }
+  if (!best || !is_it(*best)) return;
+  const auto own = std::ranges::find_if(records, is_it);
+  if (own != records.end()) best = *own;
+}
+
 TuningResult search(const TuningConfig& config, int group_size, Scheduler& scheduler,
                     const MemoryPredictor& predictor, const DryRunner& run_dry,
                     const PartFactors& start) {
@@ -212,6 +232,7 @@ TuningResult search(const TuningConfig& config, int group_size, Scheduler& sched
   MachineWatch watch(config.time_budget);
   auto records = measure(config, group_size, scheduler, *tuner, watch, result.stopped);
   result.best = tuner->best();
+  drop_twin_of_baseline(config, group_size, records, result.best);
   if (rates) result.host_rates = rates->host();
   result.remarks = tuner->remarks();
   result.predictions = tuner->predictions();

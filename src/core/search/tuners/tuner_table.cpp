@@ -8,6 +8,7 @@
 #include "core/search/feasibility/micro_batches.hpp"
 #include "core/search/predict/forecaster.hpp"
 #include "core/search/predict/run_rates.hpp"
+#include "core/search/tuners/baseline.hpp"
 #include "core/search/tuners/confirmation.hpp"
 #include "core/search/tuners/fast_mode.hpp"
 #include "core/search/tuners/time_budget.hpp"
@@ -90,7 +91,7 @@ std::string_view tuner_name(const TuningConfig& config) {
 
 bool is_full_mode(const TuningConfig& config) {
   return traits_of(tuner_name(config)).is_deepspeeds && !config.autotuning.fast &&
-         !config.objective.fixed_batch;
+         !config.objective.train_batch_size;
 }
 
 bool has_pool(const TuningConfig& config) { return traits_of(tuner_name(config)).has_pool; }
@@ -113,6 +114,10 @@ std::unique_ptr<Tuner> make_tuner(const TunerParts& parts) {
     tuner = make_search(parts);
     if (budget) tuner = std::make_unique<TimeBudget>(std::move(tuner), *budget, kShareOfSearch);
     tuner = std::make_unique<Confirmation>(std::move(tuner), parts.config.autotuning.metric);
+  }
+  if (auto baseline = baseline_of(parts.config, parts.group_size)) {
+    tuner = std::make_unique<BaselineTuner>(std::move(tuner), *std::move(baseline),
+                                            parts.config.autotuning.metric);
   }
   if (budget) tuner = std::make_unique<TimeBudget>(std::move(tuner), *budget);
   return tuner;

@@ -57,7 +57,8 @@ DSTUNE_TUNERS(DSTUNE_DECLARE_TUNER)
 /// The tuner called `name` over a pool. @throws std::invalid_argument  if no tuner has that name
 std::unique_ptr<Tuner> make_pool_tuner(std::string_view name, const TunerParts& parts, Pool pool);
 
-/// The tuner of tuner_name(). "guided" looks at all stages at once. So do DeepSpeed's tuners with
+/// The tuner of tuner_name(), after the user's own configuration if the file says one
+/// (BaselineTuner). "guided" looks at all stages at once. So do DeepSpeed's tuners with
 /// fast mode on; with fast mode off they search each stage's space after its micro-batches
 /// (docs/deepspeed-step.md, "DeepSpeed's autotuner: micro-batches"). The choice of a tuner over a
 /// pool is confirmed; dstune.time_budget bounds every tuner.

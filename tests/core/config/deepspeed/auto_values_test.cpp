@@ -8,15 +8,8 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-struct Resolved {
-  std::string text;
-  Texts warnings;
-};
-
-Resolved resolve(const char* text, std::int64_t hidden_size = 768) {
-  Texts warnings;
-  const auto resolved = resolve_auto(json::parse(text).as_object(), hidden_size, warnings);
-  return {to_json_text(resolved, 0), warnings};
+std::string resolve(const char* text, std::int64_t hidden_size = 768) {
+  return to_json_text(resolve_auto(json::parse(text).as_object(), hidden_size), 0);
 }
 
 TEST(ResolveAuto, TakesZeroSizesFromTheHiddenSize) {
@@ -24,7 +17,7 @@ TEST(ResolveAuto, TakesZeroSizesFromTheHiddenSize) {
       R"({"zero_optimization":{"reduce_bucket_size":"auto","stage3_prefetch_bucket_size":"auto",)"
       R"("stage3_param_persistence_threshold":"auto","sub_group_size":"auto"}})");
 
-  EXPECT_EQ(resolved.text,
+  EXPECT_EQ(resolved,
             R"({"zero_optimization":{"reduce_bucket_size":589824,)"
             R"("stage3_prefetch_bucket_size":530841,"stage3_param_persistence_threshold":7680,)"
             R"("sub_group_size":"auto"}})");
@@ -35,7 +28,7 @@ TEST(ResolveAuto, TakesTheRestFromTrainingArguments) {
       resolve(R"({"gradient_clipping":"auto","optimizer":{"type":"AdamW","params":{"lr":"auto",)"
               R"("betas":"auto","eps":"auto","weight_decay":"auto"}}})");
 
-  EXPECT_EQ(resolved.text,
+  EXPECT_EQ(resolved,
             R"({"gradient_clipping":1.0,"optimizer":{"type":"AdamW","params":{"lr":5e-05,)"
             R"("betas":[0.9,0.999],"eps":1e-08,"weight_decay":0.0}}})");
 }
@@ -44,23 +37,12 @@ TEST(ResolveAuto, LeavesGivenValuesAndWrongSectionsAlone) {
   const auto* const text =
       R"({"gradient_clipping":0.5,"zero_optimization":3,"optimizer":{"params":"auto"},"fp16":[]})";
 
-  EXPECT_EQ(resolve(text).text, text);
+  EXPECT_EQ(resolve(text), text);
 }
 
-TEST(ResolveAuto, WarnsIfOnlyAutoMakesItFp32) {
-  const auto resolved = resolve(R"({"fp16":{"enabled":"auto"},"bf16":{"enabled":"auto"}})");
-
-  EXPECT_EQ(resolved.text, R"({"fp16":{"enabled":false},"bf16":{"enabled":false}})");
-  EXPECT_EQ(resolved.warnings,
-            Texts{"/fp16/enabled and /bf16/enabled are \"auto\" and taken as false: this tunes for "
-                  "fp32, which is what the Trainer does without --bf16 or --fp16; --precision bf16 "
-                  "(or fp16, fp32) says which"});
-}
-
-TEST(ResolveAuto, DoesNotWarnIfAnotherPrecisionIsOn) {
-  const auto resolved = resolve(R"({"fp16":{"enabled":"auto"},"bf16":{"enabled":true}})");
-
-  EXPECT_EQ(resolved.warnings, Texts{});
+TEST(ResolveAuto, IsNoPrecisionBesideTheOneThatIsSettled) {
+  EXPECT_EQ(resolve(R"({"fp16":{"enabled":"auto"},"bf16":{"enabled":true}})"),
+            R"({"fp16":{"enabled":false},"bf16":{"enabled":true}})");
 }
 
 TEST(FindAuto, PointsToEachOfThem) {

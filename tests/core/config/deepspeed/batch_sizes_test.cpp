@@ -146,58 +146,45 @@ constexpr const char* kTriple =
 
 TEST(ReadBatchSizes, ChecksTheTripleWithTheRanks) {
   EXPECT_EQ(read_batches(kTriple, 2).faults, Faults{});
-  EXPECT_EQ(
-      read_batches(kTriple, 3).faults,
-      Faults{"/train_batch_size  is 24, not micro-batch 4 x accumulation steps 3 x ranks 3. Remove "
-             "train_batch_size: the search chooses it"});
+  EXPECT_EQ(read_batches(kTriple, 3).faults,
+            Faults{"/train_batch_size  is 24, but micro-batch 4 x accumulation steps 3 x 3 ranks "
+                   "are 36; what goes is 36, or \"auto\" for the micro-batch or the accumulation "
+                   "steps"});
 }
 
 TEST(ReadBatchSizes, ChecksWhatItCanWithoutTheRanks) {
   EXPECT_EQ(read_batches(kTriple).faults, Faults{});
-  EXPECT_EQ(
-      read_batches(R"({"train_batch_size":20,"train_micro_batch_size_per_gpu":8})").faults,
-      Faults{"/train_batch_size  is 20, not a multiple of micro-batch 8. Remove train_batch_size: "
-             "the search chooses it"});
-  EXPECT_EQ(
-      read_batches(R"({"train_batch_size":20,"gradient_accumulation_steps":2})", 3).faults,
-      Faults{"/train_batch_size  is 20, not a multiple of accumulation steps 2 x ranks 3. Remove "
-             "train_batch_size: the search chooses it"});
+  EXPECT_EQ(read_batches(R"({"train_batch_size":20,"train_micro_batch_size_per_gpu":8})").faults,
+            Faults{"/train_batch_size  is 20, which is no multiple of micro-batch 8; the nearest "
+                   "that go are 16 and 24"});
+  EXPECT_EQ(read_batches(R"({"train_batch_size":20,"gradient_accumulation_steps":2})", 3).faults,
+            Faults{"/train_batch_size  is 20, which is no multiple of accumulation steps 2 x 3 "
+                   "ranks; the nearest that go are 18 and 24"});
 }
 
-TEST(ReadBatchSizes, DerivesAccumulationFromTheOtherTwo) {
-  const auto read =
-      read_batches(R"({"train_batch_size":24,"train_micro_batch_size_per_gpu":4})", 2);
-
-  EXPECT_EQ(read.config.accumulation_steps, 3);
-}
-
-TEST(ReadBatchSizes, GlobalBatchWithoutMicroBatchBoundsTheSearch) {
+TEST(ReadBatchSizes, KeepsTheGlobalBatchOfTheFile) {
   const auto read = read_batches(R"({"train_batch_size":64})");
 
+  EXPECT_EQ(read.config.objective.train_batch_size, 64);
   EXPECT_EQ(read.config.autotuning.max_train_batch_size, 64);
-  EXPECT_EQ(
-      read.config.warnings,
-      std::vector<std::string>{"/train_batch_size 64 is taken as the largest global batch of "
-                               "the search; set autotuning.max_train_batch_size for another"});
+  EXPECT_TRUE(read.config.warnings.empty());
 }
 
-TEST(ReadBatchSizes, TheBoundOfAutotuningWins) {
+TEST(ReadBatchSizes, RejectsABatchAboveTheBoundOfAutotuning) {
   AutotuningConfig limits;
   limits.max_train_batch_size = 16;
 
-  const auto read = read_batches(R"({"train_batch_size":64})", {}, limits);
-
-  EXPECT_EQ(read.config.autotuning.max_train_batch_size, 16);
-  EXPECT_EQ(read.config.warnings,
-            std::vector<std::string>{"/train_batch_size 64 is not used: "
-                                     "autotuning.max_train_batch_size 16 bounds the search"});
+  EXPECT_EQ(read_batches(R"({"train_batch_size":64})", {}, limits).faults,
+            Faults{"/train_batch_size  is 64, above autotuning.max_train_batch_size, 16"});
 }
 
-TEST(ReadBatchSizes, GlobalBatchWithMicroBatchDoesNotBoundTheSearch) {
-  const auto read = read_batches(kTriple);
+TEST(ReadBatchSizes, SaysThatAccumulationFollowsFromAListOfMicroBatches) {
+  const auto read = read_batches(R"({"train_batch_size":64,"gradient_accumulation_steps":4,)"
+                                 R"("train_micro_batch_size_per_gpu":[2,4]})");
 
-  EXPECT_EQ(read.config.autotuning.max_train_batch_size, std::nullopt);
-  EXPECT_EQ(read.config.warnings.size(), 1U);
+  EXPECT_EQ(read.config.warnings,
+            std::vector<std::string>{"/gradient_accumulation_steps 4 is not used: it follows from "
+                                     "train_batch_size and each micro-batch of the list"});
 }
 
 }  // namespace

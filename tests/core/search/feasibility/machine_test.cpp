@@ -59,6 +59,30 @@ TEST(MachineOfRun, AutoIsTheFirstBackendThatEveryWorkerCanUse) {
   EXPECT_EQ(machine_of_run(config, {one, unaware}, 2).backend, "cpu");
 }
 
+TEST(MachineOfRun, AsksForAPrecisionThatWouldBeAGuess) {
+  auto config = make_config();
+  DeviceInfo modern = gpu(80 * kGiB);
+  modern.trains_in_bf16 = true;
+  DeviceInfo old = gpu(16 * kGiB);
+  old.name = "Tesla V100";
+  const std::vector<WorkerInfo> cpus = three_workers();
+  const auto on_gpu = [](const DeviceInfo& device) {
+    return std::vector<WorkerInfo>{worker(1, "a", 1, {device})};
+  };
+
+  EXPECT_EQ(fault_of([&] { machine_of_run(config, cpus, 3); }), "none") << "it is given";
+  config.open_precision = "bf16";
+  EXPECT_EQ(fault_of([&] { machine_of_run(config, on_gpu(modern), 1); }), "none");
+  EXPECT_THAT(fault_of([&] { machine_of_run(config, on_gpu(old), 1); }),
+              HasSubstr("/bf16/enabled  leaves the precision to the Trainer (\"auto\"), and Tesla "
+                        "V100 has no bf16: say --precision bf16 if you train with --bf16, "));
+  EXPECT_THAT(fault_of([&] { machine_of_run(config, cpus, 3); }),
+              HasSubstr("a CPU does not tell which that is: say --precision bf16"));
+  EXPECT_EQ(fault_of([&] { machine_of_plan(config, {}, cpus.front().devices); }), "none");
+  config.open_precision = "fp16";
+  EXPECT_EQ(fault_of([&] { machine_of_run(config, on_gpu(old), 1); }), "none");
+}
+
 TEST(MachineOfRun, NamesTheWorkerThatCannotUseTheBackendAndWhy) {
   auto config = make_config();
   config.settings.backend = "cuda";

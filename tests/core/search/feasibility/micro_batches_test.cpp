@@ -99,14 +99,6 @@ TEST(PoolPoints, KeepTheUsersAccumulationOfTheLargest) {
               ElementsAre(Point{1, 1, 20}, Point{1, 2, 10}, Point{1, 5, 4}));
 }
 
-TEST(ExactPoints, AreAllPairsThatMakeTheBatch) {
-  EXPECT_THAT(
-      exact_points(48, 4, 2, 1, 6),
-      ElementsAre(Point{2, 1, 12}, Point{2, 2, 6}, Point{2, 3, 4}, Point{2, 4, 3}, Point{2, 6, 2}));
-  EXPECT_THAT(exact_points(48, 4, 2, 5, 100), ElementsAre(Point{2, 6, 2}, Point{2, 12, 1}));
-  EXPECT_THAT(exact_points(50, 4, 2, 1, 100), testing::IsEmpty()) << "50 is no multiple of 4";
-}
-
 TEST(PoolPoints, MakeAFixedBatchExactly) {
   TuningConfig config;
   config.objective.train_batch_size = 24;

@@ -37,6 +37,18 @@ TEST(PlanStages, FindsTheLargestMicroBatchToTheByte) {
   EXPECT_EQ(one_byte_less[0].max_micro_batch, 16);
 }
 
+TEST(PlanStages, RoundsTheLargestToTheFixedBatch) {
+  auto config = make_tuning_config(400 + 17 * 10);
+  config.objective.train_batch_size = 48;
+
+  const auto plans = plan_stages(config, 2, SimulatedMachine().predictor());
+
+  EXPECT_EQ(plans[0].max_micro_batch, 12) << "17 fit";
+  EXPECT_EQ(plans[3].max_micro_batch, 24) << "47 fit";
+  EXPECT_THAT([&] { plan_stages(config, 5, SimulatedMachine().predictor()); },
+              ThrowsMessage<ConfigError>(HasSubstr("the nearest that go are 45 and 50")));
+}
+
 TEST(PlanStages, SeparatesActivationsFromTheRest) {
   const auto plans = plan_stages(make_tuning_config(500), 2, SimulatedMachine().predictor());
 

@@ -16,6 +16,7 @@ WorkerInfo make_info() {
       {"cpu", "Some CPU", Bytes{1} << 40U, Bytes{1} << 39U, true, "", "cpu-gloo"}};
   info.devices.front().limit_is_free_memory = true;
   info.devices.front().is_mig_instance = true;
+  info.devices.front().trains_in_bf16 = true;
   info.devices.front().reserves = {{"CUDA context", 500, true}, {"gaps", 300, false, true}};
   info.devices.back().bounds = {{"control group /job (memory.max)", 400, 100, "cgroup 1:2"}};
   info.devices.back().fp32_caveat = "slower elsewhere";

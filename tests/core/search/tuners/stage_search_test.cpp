@@ -203,5 +203,44 @@ TEST_F(StageSearchTest, EndsWithTheNumberOfTrials) {
   EXPECT_EQ(result.best->experiment.name, "z1_gas1_tmbspg1");
 }
 
+TEST_F(StageSearchTest, AFixedBatchIsMadeByWhatItVisits) {
+  config_.objective.train_batch_size = 48;
+  machine_.samples_per_s = [](const Point& point) { return 10.0 + double(point.micro_batch); };
+
+  const auto result = search();
+
+  EXPECT_EQ(plan_.max_micro_batch, 12) << "24 does not fit";
+  EXPECT_THAT(order_, ElementsAre("z1_gas2_tmbspg12", "z1_gas3_tmbspg8", "z1_gas4_tmbspg6",
+                                  "z1_gas6_tmbspg4"));
+  EXPECT_EQ(result.max_micro_batch, 12);
+  EXPECT_EQ(result.best->experiment.name, "z1_gas2_tmbspg12");
+}
+
+TEST_F(StageSearchTest, AFixedBatchGoesDownAsLongAsThatPays) {
+  config_.objective.train_batch_size = 48;
+  machine_.samples_per_s = [](const Point& point) { return 100.0 / double(point.micro_batch); };
+
+  search();
+
+  EXPECT_EQ(order_.back(), "z1_gas24_tmbspg1");
+}
+
+TEST_F(StageSearchTest, AFixedBatchGoesDownWhereThePredictionIsTooHigh) {
+  config_.objective.train_batch_size = 48;
+  machine_.predicted_too_little = 300;
+
+  EXPECT_EQ(search().max_micro_batch, 12);
+  EXPECT_EQ(order_.front(), "z1_gas1_tmbspg24");
+}
+
+TEST_F(StageSearchTest, AFixedBatchGoesUpWhereThePredictionIsTooLow) {
+  config_.objective.train_batch_size = 48;
+  machine_.predicted_too_much = 100;
+
+  EXPECT_EQ(search().max_micro_batch, 12);
+  EXPECT_THAT(std::vector(order_.begin(), order_.begin() + 3),
+              ElementsAre("z1_gas4_tmbspg6", "z1_gas3_tmbspg8", "z1_gas2_tmbspg12"));
+}
+
 }  // namespace
 }  // namespace dstune::stage_search_test

@@ -16,6 +16,7 @@
 #include "core/search/feasibility/memory_limit.hpp"
 #include "core/search/feasibility/memory_room.hpp"
 #include "core/search/feasibility/micro_batches.hpp"
+#include "core/search/feasibility/precision.hpp"
 #include "core/search/space/leanest.hpp"
 #include "core/search/tuners/report/plan.hpp"
 #include "core/search/tuners/tune.hpp"
@@ -119,6 +120,14 @@ std::string check_memory(const Plan& plan, const LocalBackends& backends) {
   return concat("; here a rank could have ", format_bytes(limit->bytes), ": ", limit->origin);
 }
 
+// Another machine may run the configuration, so that the question is no fault.
+void warn_of_open_precision(const Plan& plan, const LocalBackends& backends) {
+  const std::string question = open_precision_question(
+      plan.config, plan.machine.backend, workers_here(plan.machine, backends.devices));
+  if (!question.empty())
+    log_warning(concat("a run on this machine would ask: the file ", question));
+}
+
 // Checks the results' folders. Earlier results are no fault of the file: the run only has to be
 // told what to do with them.
 void check_results(const TuningConfig& config, const CommandLine& options) {
@@ -167,6 +176,7 @@ std::optional<std::string> check_run(const CommandLine& options, const LocalBack
   if (!problems.empty()) throw ConfigError(plan.config.source, std::move(problems));
   log_warnings(plan);
   warn_of_stages(plan.stages);
+  warn_of_open_precision(plan, backends);
   const std::string memory = check_memory(plan, backends);
   for (const auto& note : plan.config.notes) log_line(note);
   const auto& settings = plan.config.settings;

@@ -9,6 +9,7 @@
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/base/units.hpp"
+#include "core/config/overrides.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/report/tables/table.hpp"
 #include "core/search/feasibility/memory_beside_plan.hpp"
@@ -204,6 +205,11 @@ std::string experiments_title(std::size_t count, const Pool* pool) {
   return concat("\nExperiments to choose from, the first ", kMostShown, " of ", count, "\n\n");
 }
 
+std::string precision_line(const TuningConfig& config) {
+  const std::string text = open_precision_text(config.open_precision);
+  return text.empty() ? "" : concat("precision     ", text, "\n");
+}
+
 std::string checkpointing_line(const TuningConfig& config) {
   const auto& checkpointing = config.deepspeed.step().checkpointing;
   if (!checkpointing.is_on()) return "";
@@ -273,7 +279,7 @@ std::string format_plan_table(const TuningConfig& config, const Machine& machine
   const auto info = predict_model_info(config, stages);
   const auto& settings = config.settings;
   return concat(
-      "model         ", settings.model.name,
+      precision_line(config), "model         ", settings.model.name,
       config.model_source.empty() ? "" : concat(" (", config.model_source, ")"), ", ",
       grouped(info.num_params), " parameters (", grouped(info.trainable_num_params),
       " trainable)\n",
@@ -309,6 +315,7 @@ std::string format_plan_json(const TuningConfig& config, const Machine& machine,
                              const Foretold* foretold) {
   const auto info = predict_model_info(config, stages);
   json::object plan;
+  if (!config.open_precision.empty()) plan["assumed_precision"] = config.open_precision;
   plan["num_params"] = info.num_params;
   plan["trainable_num_params"] = info.trainable_num_params;
   plan["world_size"] = machine.group_size;
