@@ -104,6 +104,7 @@ void read_options(Reader& reader, CommandLine& options) {
   if (const auto name = reader.choice("format", kTableFormatNames)) {
     options.format = static_cast<TableFormat>(find_row(kTableFormats, *name) - kTableFormats);
   }
+  options.wide = reader.has("wide");
   options.world_size = reader.count("world-size");
   options.hostfile = reader.text("hostfile");
   options.explain = reader.text("explain");

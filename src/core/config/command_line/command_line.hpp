@@ -47,6 +47,7 @@ struct CommandLine {
   bool share_gpu = false;     ///< --share-gpu: several workers may train on one GPU
   bool verbose = false;
   TableFormat format = TableFormat::table;
+  bool wide = false;  ///< --wide: the table with every column, whatever its width
 
   std::optional<int> world_size;        ///< --plan, --check: workers
   std::optional<std::string> hostfile;  ///< --plan, --check: instead of --world-size
