@@ -71,7 +71,7 @@ class MemoryLimit(ProgramTest):
                          json.loads(planned.stdout)["peak_reserved_bytes"])
         self.assertEqual(outcome["peak_reserved_bytes"] % (2 << 20), 0)
         self.assertGreater(outcome["peak_reserved_bytes"], outcome["peak_memory_bytes"])
-        self.assertIn("reserved (GiB)", finished.stdout)
+        self.assertIn("| reserved |", finished.stdout)
 
     def test_nothing_fits(self):
         finished = self.tune(3, example("tiny"), "--memory-limit", "64KiB")

@@ -6,7 +6,7 @@ import re
 import unittest
 
 import support
-from support import PROGRAM, ProgramTest, outcomes, tiny
+from support import PROGRAM, ProgramTest, outcomes, tiny, unwrapped
 
 LATENCY = 0.004  # seconds, of the library that a profile is of
 
@@ -63,7 +63,7 @@ class FoundProfile(ProgramTest):
         self.assertIn(f"; {said}", finished.stderr)
         noted = (f"Note: {said}; it lacks what eager PyTorch's own calls take, or a part of it, "
                  "which a new calibration measures.")
-        self.assertIn(noted, finished.stdout)
+        self.assertIn(noted, unwrapped(finished.stdout))
         self.assertIn(noted, (self.results / "summary.txt").read_text(encoding="utf-8"))
         for outcome in outcomes(self.results).values():
             sums = [line for line in outcome["ledger"]["collectives"]

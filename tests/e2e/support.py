@@ -100,6 +100,11 @@ def searched(results_dir):
             if not line["experiment"].get("is_reference") and not line["experiment"]["name"].startswith("preflight")]
 
 
+def unwrapped(text):
+    """Text whose lines were broken to fit a terminal, as one line."""
+    return " ".join(text.split())
+
+
 def outcomes(results_dir):
     """name -> outcome of what was searched()"""
     return {line["experiment"]["name"]: line["outcome"] for line in searched(results_dir)}

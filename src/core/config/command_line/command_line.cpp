@@ -123,7 +123,10 @@ void read_options(Reader& reader, CommandLine& options) {
     if (form != nullptr) options.emit.insert(static_cast<EmittedForm>(form - kEmittedForms));
   }
   options.verbose = reader.has("verbose");
-  options.format = reader.format();
+  if (const auto name = reader.choice("format", kTableFormatNames)) {
+    options.format = static_cast<TableFormat>(find_row(kTableFormats, *name) - kTableFormats);
+  }
+  options.wide = reader.has("wide");
   options.gpus = reader.count("gpus");
   options.world_size = reader.count("world-size");
   if (!options.world_size) options.world_size = options.gpus;

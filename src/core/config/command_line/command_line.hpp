@@ -55,6 +55,7 @@ struct CommandLine {
   bool share_gpu = false;     ///< --share-gpu: several workers may train on one GPU
   bool verbose = false;
   TableFormat format = TableFormat::table;
+  bool wide = false;  ///< --wide: the table with every column, whatever its width
 
   /// --world-size, or --gpus: the workers of --plan and --check.
   std::optional<int> world_size;

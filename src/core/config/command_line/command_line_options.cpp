@@ -55,8 +55,12 @@ po::options_description input_options() {
        "returns its exit code")  //
       ("emit", po::value<std::vector<std::string>>()->composing()->value_name(kEmittedFormNames),
        "write the optimum also as an Accelerate YAML, or as flags of TrainingArguments; may be "
-       "given several times")  //
-      ("format", value(kTableFormatNames), "of the result on stdout (default: table)");
+       "given several times")                                                           //
+      ("format", value(kTableFormatNames), "of the result on stdout (default: table)")  //
+      ("wide",
+       "the table with every column: all settings that were searched, and why each row has its "
+       "place "
+       "(default: at most 100 characters a line)");
   return group;
 }
 

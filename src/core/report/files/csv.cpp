@@ -1,5 +1,7 @@
 #include "core/report/files/csv.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -18,15 +20,36 @@ std::string value_text(const json::value* value) {
   return value->is_string() ? std::string(value->get_string()) : to_json_text(*value, 0);
 }
 
-void add_experiment(const Record& record, Row& row) {
+const char* yes_or_no(bool value) { return value ? "true" : "false"; }
+
+bool is_in_every_table(const ResultAxis& axis) {
+  constexpr std::string_view kPointers[] = {"/zero_optimization/stage",
+                                            "/train_micro_batch_size_per_gpu",
+                                            "/gradient_accumulation_steps", "/ranks"};
+  return std::ranges::find(kPointers, axis.pointer) != std::end(kPointers);
+}
+
+void add_verdict(const ResultRow& result, std::size_t position, Row& row) {
+  row.emplace_back("name", result.figures.record.experiment.name);
+  row.emplace_back("position", concat(position));
+  row.emplace_back("optimum", yes_or_no(result.is_optimum));
+  row.emplace_back("note", result.note);
+  row.emplace_back("pareto", yes_or_no(result.is_on_front));
+  row.emplace_back("tie", yes_or_no(result.is_tie));
+  row.emplace_back("runs", concat(result.figures.runs));
+}
+
+void add_experiment(const Record& record, const std::vector<ResultAxis>& settings, Row& row) {
   const Experiment& experiment = record.experiment;
   const StepConfig step = make_step_config(experiment);
-  row.emplace_back("name", experiment.name);
   row.emplace_back("zero_stage", concat(step.stage));
   row.emplace_back("train_micro_batch_size_per_gpu", concat(step.micro_batch));
   row.emplace_back("gradient_accumulation_steps", concat(step.accumulation_steps));
   row.emplace_back("train_batch_size", concat(step.train_batch(experiment.ranks)));
   row.emplace_back("ranks", concat(experiment.ranks));
+  for (const ResultAxis& axis : settings) {
+    if (!is_in_every_table(axis)) row.emplace_back(column_name(axis), axis_value(axis, experiment));
+  }
   std::vector<std::string> world_ranks;
   for (const int rank : record.ranks) world_ranks.push_back(concat(rank));
   row.emplace_back("world_ranks", join(world_ranks, " "));
@@ -43,7 +66,8 @@ void add_varying(const json::object& outcome, Row& row) {
   }
 }
 
-void add_outcome(const Outcome& outcome, Row& row) {
+void add_outcome(const Announced& figures, Row& row) {
+  const Outcome& outcome = figures.record.outcome;
   const json::object content = to_json(outcome);
   row.emplace_back("status", value_text(content.if_contains("status")));
   row.emplace_back("reason", std::holds_alternative<Measured>(outcome) ? "" : describe(outcome));
@@ -55,7 +79,7 @@ void add_outcome(const Outcome& outcome, Row& row) {
   }
   row.emplace_back("noise_percent", value_text(content.if_contains("noise_percent")));
   const auto* measured = std::get_if<Measured>(&outcome);
-  const auto interval = measured == nullptr ? std::nullopt : relative_interval(*measured);
+  const auto& interval = figures.interval;
   row.emplace_back("interval_percent", interval ? fixed(*interval * 100, 3) : "");
   for (const char* key :
        {"forward_time_s", "backward_time_s", "optimizer_time_s", "communication_time_s",
@@ -77,10 +101,12 @@ void add_outcome(const Outcome& outcome, Row& row) {
   add_varying(content, row);
 }
 
-Row make_row(const Record& record) {
+Row make_row(const ResultRow& result, std::size_t position,
+             const std::vector<ResultAxis>& settings) {
   Row row;
-  add_experiment(record, row);
-  add_outcome(record.outcome, row);
+  add_verdict(result, position, row);
+  add_experiment(result.figures.record, settings, row);
+  add_outcome(result.figures, row);
   return row;
 }
 
@@ -103,10 +129,12 @@ std::string csv_field(const std::string& text) {
   return quoted + "\"";
 }
 
-std::string to_csv(const std::vector<Record>& records) {
-  std::string text = line_of(make_row({}), [](const auto& cell) { return cell.first; });
-  for (const auto& record : records) {
-    text += line_of(make_row(record), [](const auto& cell) { return cell.second; });
+std::string to_csv(const std::vector<ResultRow>& rows, const std::vector<ResultAxis>& settings) {
+  std::string text =
+      line_of(make_row({}, 0, settings), [](const auto& cell) { return cell.first; });
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    text +=
+        line_of(make_row(rows[i], i + 1, settings), [](const auto& cell) { return cell.second; });
   }
   return text;
 }

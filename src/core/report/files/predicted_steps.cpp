@@ -16,9 +16,10 @@ namespace dstune {
 namespace {
 
 std::vector<ResultAxis> axes_of(const std::vector<PredictedStep>& steps) {
-  std::vector<Record> records(steps.size());
-  for (std::size_t i = 0; i < steps.size(); ++i) records[i].experiment = steps[i].experiment;
-  return varying_axes(records);
+  std::vector<const Experiment*> experiments;
+  experiments.reserve(steps.size());
+  for (const PredictedStep& step : steps) experiments.push_back(&step.experiment);
+  return varying_axes(experiments);
 }
 
 std::string line_of(const std::vector<std::string>& cells) {

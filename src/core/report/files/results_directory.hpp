@@ -13,6 +13,7 @@
 #include "core/report/files/status_file.hpp"
 #include "core/report/journal/journal.hpp"
 #include "core/report/tables/metric_value.hpp"
+#include "core/report/tables/result_rows.hpp"
 
 namespace dstune {
 
@@ -43,6 +44,7 @@ struct RunResults {
   std::vector<std::string> notes;  ///< what the optimum must be read with, a line each
   std::vector<std::string> left_to_trainer;     ///< TuningConfig::left_to_trainer
   std::vector<PredictedStep> predictions = {};  ///< none: no predictions.csv
+  Optimum optimum = {};                         ///< of `best`
 };
 
 /// A directory that is ours to write to. Files are replaced atomically; what the journal does not

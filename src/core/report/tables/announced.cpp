@@ -130,7 +130,8 @@ std::string figures_text(const Announced& configuration) {
         configuration.runs > 1 ? concat(configuration.runs, " runs") : "the steps of one run", ")");
   }
   return concat(format_seconds(typical_step_time(*measured)), " per step", interval, ", ",
-                fixed(measured->samples_per_s, 2), " samples/s");
+                fixed(measured->samples_per_s, 2), " samples/s, peak ",
+                format_bytes(measured->peak_memory.allocated));
 }
 
 }  // namespace dstune

@@ -33,8 +33,8 @@ std::vector<Announced> announced(const std::vector<Record>& records);
 /// The records alone.
 std::vector<Record> records_of(const std::vector<Announced>& configurations);
 
-/// "412.6 ms per step +- 1.3 % (95 %, 3 runs), 9.70 samples/s"; of one run "(95 %, the steps of one
-/// run)". "" if it was not measured.
+/// "412.6 ms per step +- 1.3 % (95 %, 3 runs), 9.70 samples/s, peak 3.00 GiB"; of one run "(95 %,
+/// the steps of one run)". "" if it was not measured.
 std::string figures_text(const Announced& configuration);
 
 /// The middle one of the measurements of one configuration, at least one, with the geometric means

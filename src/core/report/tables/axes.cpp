@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "core/base/json.hpp"
@@ -24,6 +25,18 @@ void collect_leaves(const json::object& object, const std::string& prefix, Leave
   }
 }
 
+bool is_precision(const std::string& pointer) {
+  return pointer == "/bf16/enabled" || pointer == "/fp16/enabled";
+}
+
+std::string precision_of(const Leaves& found) {
+  for (const auto& [pointer, value] : found) {
+    const bool is_on = is_precision(pointer) && value.is_bool() && value.get_bool();
+    if (is_on) return pointer.substr(1, pointer.find('/', 1) - 1);
+  }
+  return "fp32";
+}
+
 Leaves leaves_of(const Experiment& experiment) {
   Leaves leaves = {{"/zero_optimization/stage", nullptr},
                    {"/train_micro_batch_size_per_gpu", nullptr},
@@ -31,8 +44,9 @@ Leaves leaves_of(const Experiment& experiment) {
                    {"/ranks", experiment.ranks}};
   Leaves found;
   collect_leaves(experiment.ds_config.json(), "", found);
+  leaves.emplace_back("/precision", precision_of(found));
   for (auto& leaf : found) {
-    if (leaf.first == "/train_batch_size") continue;
+    if (leaf.first == "/train_batch_size" || is_precision(leaf.first)) continue;
     const auto known = std::find_if(leaves.begin(), leaves.end(),
                                     [&](const auto& other) { return other.first == leaf.first; });
     if (known == leaves.end()) {
@@ -69,10 +83,17 @@ std::string title_of(const std::string& pointer) {
 }  // namespace
 
 std::vector<ResultAxis> varying_axes(const std::vector<Record>& records) {
+  std::vector<const Experiment*> experiments;
+  experiments.reserve(records.size());
+  for (const auto& record : records) experiments.push_back(&record.experiment);
+  return varying_axes(experiments);
+}
+
+std::vector<ResultAxis> varying_axes(const std::vector<const Experiment*>& experiments) {
   std::vector<Leaves> all;
   std::vector<std::string> pointers;
-  for (const auto& record : records) {
-    all.push_back(leaves_of(record.experiment));
+  for (const Experiment* experiment : experiments) {
+    all.push_back(leaves_of(*experiment));
     for (const auto& leaf : all.back()) {
       const bool known = std::find(pointers.begin(), pointers.end(), leaf.first) != pointers.end();
       if (!known) pointers.push_back(leaf.first);
@@ -94,6 +115,20 @@ std::vector<ResultAxis> varying_axes(const std::vector<Record>& records) {
     if (varies) axes.push_back(std::move(axis));
   }
   return axes;
+}
+
+std::string column_name(const ResultAxis& axis) {
+  constexpr std::string_view kOurs = "/dstune/";
+  const bool is_ours = axis.pointer.starts_with(kOurs);
+  std::string name = axis.pointer.substr(is_ours ? kOurs.size() : 1);
+  std::ranges::replace(name, '/', '.');
+  return name;
+}
+
+json::value axis_json(const ResultAxis& axis, const Experiment& experiment) {
+  const Leaves leaves = leaves_of(experiment);
+  const json::value* leaf = find_leaf(leaves, axis.pointer);
+  return leaf == nullptr ? json::value(nullptr) : *leaf;
 }
 
 std::string axis_value(const ResultAxis& axis, const Experiment& experiment) {

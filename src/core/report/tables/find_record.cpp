@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "core/base/text.hpp"
-#include "core/report/tables/result_table.hpp"
+#include "core/report/tables/ranked.hpp"
 #include "core/report/tables/summary.hpp"
 
 namespace dstune {

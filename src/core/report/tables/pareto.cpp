@@ -4,7 +4,7 @@
 #include <variant>
 
 #include "core/base/text.hpp"
-#include "core/report/tables/result_table.hpp"
+#include "core/report/tables/ranked.hpp"
 #include "core/report/tables/table.hpp"
 
 namespace dstune {
@@ -16,15 +16,14 @@ Bytes memory_of(const Record& record) { return measured_of(record)->peak_memory.
 
 std::vector<Record> pareto_front(const std::vector<Record>& records, Metric metric) {
   std::vector<Record> front;
-  double last_value = 0;
   for (const Record& record : ranked(records, metric)) {
     if (measured_of(record) == nullptr || record.experiment.repetition > 0) continue;
-    const double value = metric_value(metric, *measured_of(record));
-    if (!front.empty() && memory_of(record) >= memory_of(front.back())) continue;
-    // At equal speed this one takes less memory, and beats the one before.
-    if (!front.empty() && value == last_value) front.pop_back();
-    last_value = value;
-    front.push_back(record);
+    // Of equally fast ones those come first that need least memory.
+    const bool is_smaller = front.empty() || memory_of(record) < memory_of(front.back());
+    const bool is_equal = !front.empty() && memory_of(record) == memory_of(front.back()) &&
+                          metric_value(metric, *measured_of(record)) ==
+                              metric_value(metric, *measured_of(front.back()));
+    if (is_smaller || is_equal) front.push_back(record);
   }
   return front;
 }

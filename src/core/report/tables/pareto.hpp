@@ -11,7 +11,7 @@ namespace dstune {
 
 /// Measured experiments, repetitions aside, than which none is at least as good by `metric` with no
 /// more memory (what counts against the limit) and better in one of them: the fastest first, so
-/// with less and less memory. The first of equal ones counts.
+/// with less and less memory. Of those that are equal in both all are of the front.
 std::vector<Record> pareto_front(const std::vector<Record>& records, Metric metric);
 
 /// The front as a table of name, metric and memory per rank; "" with fewer than two, which are no

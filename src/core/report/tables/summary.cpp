@@ -10,6 +10,7 @@
 #include "core/experiment/step_config.hpp"
 #include "core/report/tables/announced.hpp"
 #include "core/report/tables/pareto.hpp"
+#include "core/report/tables/ranked.hpp"
 #include "core/report/tables/table.hpp"
 
 namespace dstune {
@@ -19,7 +20,6 @@ namespace {
 struct Space {
   int experiments = 0;
   const Record* best = nullptr;
-  double best_value = 0;
 };
 
 std::string space_of(const Experiment& experiment) {
@@ -27,17 +27,14 @@ std::string space_of(const Experiment& experiment) {
 }
 
 void add(Space& space, const Record& record, Metric metric) {
-  const auto* measured = std::get_if<Measured>(&record.outcome);
-  if (measured == nullptr) return;
-  const double value = metric_value(metric, *measured);
-  if (space.best != nullptr && !is_better(metric, value, space.best_value)) return;
-  space.best = &record;
-  space.best_value = value;
+  if (measured_of(record) == nullptr) return;
+  if (space.best == nullptr || comes_before(metric, record, *space.best)) space.best = &record;
 }
 
-void add_row(Table& table, const std::string& name, const Space& space) {
+void add_row(Table& table, const std::string& name, const Space& space, Metric metric) {
   const bool found = space.best != nullptr;
-  table.add_row({name, concat(space.experiments), found ? concat(space.best_value) : "",
+  table.add_row({name, concat(space.experiments),
+                 found ? concat(metric_value(metric, *measured_of(*space.best))) : "",
                  found ? space.best->experiment.name : ""});
 }
 
@@ -54,18 +51,15 @@ std::string spaces_table(const std::vector<Record>& records,
     add(spaces[space_of(record.experiment)], record, metric);
     add(global, record, metric);
   }
-  if (best != nullptr && std::holds_alternative<Measured>(best->outcome)) {
-    for (Space* space : {&global, &spaces[space_of(best->experiment)]}) {
-      space->best = best;
-      space->best_value = metric_value(metric, std::get<Measured>(best->outcome));
-    }
+  if (best != nullptr && measured_of(*best) != nullptr) {
+    for (Space* space : {&global, &spaces[space_of(best->experiment)]}) space->best = best;
   }
   Table table({{"tuning_space", Table::Align::left},
                {"num_experiments"},
                {"best_metric_val"},
                {"best_exp_name", Table::Align::left}});
-  for (const auto& [name, space] : spaces) add_row(table, name, space);
-  add_row(table, "global", global);
+  for (const auto& [name, space] : spaces) add_row(table, name, space, metric);
+  add_row(table, "global", global, metric);
   return table.to_string();
 }
 

@@ -11,8 +11,9 @@ class Table {
   enum class Align { left, right };
 
   struct Column {
-    std::string title;  ///< holds the unit: "step (ms)"
+    std::string title;  ///< holds the unit, "step (ms)", unless `unit` does
     Align align = Align::right;
+    std::string unit = {};  ///< "ms", in a row of its own
   };
 
   /// @param columns  at least one
@@ -23,9 +24,17 @@ class Table {
 
   bool empty() const { return rows_.empty(); }
 
-  /// Header, rule and rows, each with a newline. Widths count characters, not bytes; "|" in a cell
-  /// is escaped and line breaks become blanks, so that every row stays one row.
+  /// Header, rule and rows, each with a newline. Where a column has a unit, the first row under the
+  /// rule has the units, since Markdown knows one row of titles. Widths count characters, not
+  /// bytes;
+  /// "|" in a cell is escaped and line breaks become blanks, so that every row stays one row.
   std::string to_string() const;
+
+  /// The columns that a column with this head and these cells takes, its share of the bars
+  /// included.
+  static std::size_t width_of(const Column& head, const std::vector<std::string>& cells);
+  /// The columns of a table that has none.
+  static constexpr std::size_t kWidthOfBar = 1;
 
  private:
   std::vector<Column> columns_;

@@ -1,8 +1,8 @@
 #include "core/search/run/tuning_run.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -17,6 +17,7 @@
 #include "core/report/files/supervisor_files.hpp"
 #include "core/report/formats/document.hpp"
 #include "core/report/journal/journal_reader.hpp"
+#include "core/report/tables/announced.hpp"
 #include "core/report/tables/result_table.hpp"
 #include "core/search/feasibility/machine.hpp"
 #include "core/search/predict/hindsight.hpp"
@@ -41,7 +42,17 @@ TrainingRanks training_ranks(const TuningConfig& config, int group_size) {
 
 Optimum optimum_of(const TuningResult& result, Metric metric) {
   if (!result.best) return {};
-  return {result.best->experiment.name, choice_reason(result.records, metric, *result.best)};
+  return {result.best->experiment.name, choice_reason(result.records, metric, *result.best),
+          profile_ties(result.records, metric, *result.best)};
+}
+
+// The figures of the optimum as the table and summary.txt have them; "" without one.
+std::string optimum_figures(const TuningResult& result) {
+  const std::vector<Announced> configurations = announced(result.records);
+  const auto chosen = std::ranges::find_if(configurations, [&](const Announced& each) {
+    return result.best && each.record.experiment.name == result.best->experiment.name;
+  });
+  return chosen == configurations.end() ? "" : figures_text(*chosen);
 }
 
 /// A run whose results directory is ours.
@@ -138,17 +149,21 @@ class Run {
     }
     for (const auto& fault : preflight_.slow_connections) remarks.push_back(fault);
     const auto predictor = taught();
-    const auto command = results_.finish(results_of(result, remarks, predictor));
+    Optimum optimum = optimum_of(result, config_.autotuning.metric);
+    optimum.baseline = baseline_name(config_, parts_.group_size, result.records);
+    const auto command = results_.finish(results_of(result, optimum, remarks, predictor));
     if (!result.stopped && predictor) keep_learnt(*predictor);
     RunStatus status = final_status(result, journal_.now());
     if (parts_.options.run && status.state == RunState::found) leave_training_command(command);
-    print_table(result, remarks, status);
+    print_table(result, optimum, remarks, status);
     results_.write_status(stamped(status));
     log_end(status);
     // Where the table is not for people, the log has had all remarks already.
     if (kTableFormats[static_cast<std::size_t>(parts_.options.format)].is_for_people) {
       for (const auto& remark : user_remarks(result)) log_line(remark);
     }
+    const std::string figures = optimum_figures(result);
+    if (!figures.empty()) log_line(concat("it takes ", figures));
     return status.exit_code;
   }
 
@@ -162,7 +177,8 @@ class Run {
     return remarks;
   }
 
-  RunResults results_of(const TuningResult& result, const std::vector<std::string>& remarks,
+  RunResults results_of(const TuningResult& result, const Optimum& optimum,
+                        const std::vector<std::string>& remarks,
                         const std::optional<StepTimePredictor>& predictor) const {
     auto notes = config_.notes;
     notes.insert(notes.end(), remarks.begin(), remarks.end());
@@ -182,7 +198,8 @@ class Run {
             result.stopped,
             std::move(notes),
             config_.left_to_trainer,
-            result.predictions};
+            result.predictions,
+            optimum};
   }
 
   /// A predictor that has learnt all that was measured; none if nothing was, or if it cannot be.
@@ -204,16 +221,13 @@ class Run {
   }
 
   // The results are on the disk by then, so that a failure to print them does not end the run.
-  void print_table(const TuningResult& result, const std::vector<std::string>& remarks,
-                   RunStatus& status) const {
+  void print_table(const TuningResult& result, const Optimum& optimum,
+                   const std::vector<std::string>& remarks, RunStatus& status) const {
     const Metric metric = config_.autotuning.metric;
-    const auto ties =
-        result.best ? profile_ties(result.records, metric, *result.best) : std::set<std::string>();
-    Optimum optimum = optimum_of(result, metric);
-    optimum.baseline = baseline_name(config_, parts_.group_size, result.records);
+    const bool wide = parts_.options.wide;
     const Document document{
-        [&] { return result_table(result.records, metric, remarks, ties, optimum); },
-        [&] { return result_json(result.records, metric, ties, optimum); }};
+        [&] { return result_table(result.records, metric, remarks, optimum, wide); },
+        [&] { return result_json(result.records, metric, optimum); }};
     const TableFormat format = parts_.options.format;
     try {
       const std::string text = format_as(format, document);

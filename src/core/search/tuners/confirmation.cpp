@@ -202,8 +202,10 @@ std::optional<std::size_t> Confirmation::winner_of_stages() const {
 std::optional<std::size_t> Confirmation::winner_of_duels() const {
   const auto leads = leader();
   std::optional<std::size_t> winner;
+  // Equal times whose mean is of another number of repetitions differ by rounding alone.
+  constexpr double kPerUnit = 1e9;
   const auto simplicity = [&](std::size_t i) {
-    return simplicity_of(contenders_[i].record, std::exp(-contenders_[i].mean()));
+    return simplicity_of(contenders_[i].record, -std::round(contenders_[i].mean() * kPerUnit));
   };
   for (std::size_t i = 0; leads && i < contenders_.size(); ++i) {
     if (!is_tie(i)) continue;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <iterator>
 #include <numbers>
 #include <numeric>
@@ -11,6 +10,7 @@
 
 #include "core/search/predict/chances.hpp"
 #include "core/search/tuners/compare/score.hpp"
+#include "core/search/tuners/compare/tie_rule.hpp"
 
 namespace dstune {
 
@@ -27,7 +27,10 @@ std::vector<Contender> choose_contenders(const std::vector<Record>& records, Met
   for (const Record& record : records) {
     if (std::holds_alternative<Measured>(record.outcome)) all.push_back({record});
   }
-  std::ranges::stable_sort(all, std::greater<>(), score_of);
+  std::ranges::stable_sort(all, [&](const Contender& a, const Contender& b) {
+    if (score_of(a) != score_of(b)) return score_of(a) > score_of(b);
+    return simplicity_of(a.record, 0) < simplicity_of(b.record, 0);
+  });
   std::size_t count = std::min<std::size_t>(all.size(), 2);
   while (count < std::min(all.size(), most) &&
          relative_gain(score_of(all[count]), score_of(all[0])) > -window) {

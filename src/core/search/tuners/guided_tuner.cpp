@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 #include <variant>
 
@@ -9,6 +10,7 @@
 #include "core/search/predict/chances.hpp"
 #include "core/search/predict/likeness.hpp"
 #include "core/search/predict/predictor.hpp"
+#include "core/search/tuners/compare/tie_rule.hpp"
 #include "core/search/tuners/tuner_table.hpp"
 
 namespace dstune {
@@ -29,7 +31,25 @@ GuidedTuner::GuidedTuner(const TuningConfig& config, int group_size, Pool pool,
                          std::unique_ptr<Forecaster> forecaster)
     : PoolTuner("guided", config, group_size, std::move(pool)),
       forecaster_(std::move(forecaster)),
-      belief_(belief_of_pool()) {}
+      belief_(belief_of_pool()),
+      simplicity_(simplicity_of_pool()) {}
+
+std::vector<std::size_t> GuidedTuner::simplicity_of_pool() const {
+  std::vector<Simplicity> all;
+  for (std::size_t i = 0; i < trials().size(); ++i) {
+    const PooledCandidate& pooled = trials().at(i);
+    const StepConfig& config = pooled.candidate.ds_config.step();
+    all.push_back(
+        {config.stage, departures_from_defaults(config), 0, pooled.dry.peak_memory.counted()});
+  }
+  std::vector<std::size_t> order(all.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order,
+                           [&](std::size_t i, std::size_t other) { return all[i] < all[other]; });
+  std::vector<std::size_t> places(all.size());
+  for (std::size_t place = 0; place < order.size(); ++place) places[order[place]] = place;
+  return places;
+}
 
 Belief GuidedTuner::belief_of_pool() const {
   std::vector<Configuration> configurations;
@@ -72,7 +92,8 @@ const Outlook& GuidedTuner::outlook() {
     prospects.push_back({.log_work = log_speed(metric(), samples(i), 1),
                          .is_measured = trials().measured(i) != nullptr,
                          .is_tried = trials().is_tried(i),
-                         .warnings = trials().warnings(i)});
+                         .warnings = trials().warnings(i),
+                         .simplicity = simplicity_[i]});
   }
   for (const std::size_t i : trials().open()) prospects[i].is_open = true;
   belief_.set_physics(physics());

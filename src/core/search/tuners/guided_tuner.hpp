@@ -41,6 +41,9 @@ class GuidedTuner final : public PoolTuner {
   Seconds give_up_above(std::size_t index) override;
 
   Belief belief_of_pool() const;
+  /// By candidate: how many are simpler (Simplicity), as far as that is known without a
+  /// measurement.
+  std::vector<std::size_t> simplicity_of_pool() const;
   /// What the forecaster knows of all candidates.
   std::vector<PhysicsGuess> physics();
   bool has_learnt_enough() const;
@@ -48,6 +51,7 @@ class GuidedTuner final : public PoolTuner {
   std::unique_ptr<Forecaster> forecaster_;
   bool has_asked_ = false;  ///< the forecaster expects the candidates
   Belief belief_;
+  std::vector<std::size_t> simplicity_;
   std::optional<Outlook> outlook_;  ///< none since the last record was learnt
   int given_up_ = 0;                ///< measurements that ended early (Experiment::give_up_above)
   double slowed_ = 1;               ///< Record::slowed of the last that was measured

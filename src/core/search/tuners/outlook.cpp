@@ -74,7 +74,7 @@ class Looking {
 
   Outlook look() {
     for (std::size_t i = 0; i < prospects_.size(); ++i) {
-      if (prospects_[i].is_measured && (!found_.best || speed(i) > speed(*found_.best))) {
+      if (prospects_[i].is_measured && (!found_.best || is_better(i, *found_.best))) {
         found_.best = i;
       }
     }
@@ -89,6 +89,10 @@ class Looking {
 
  private:
   double speed(std::size_t i) const { return prospects_[i].log_work - belief_.mean(i); }
+  bool is_better(std::size_t i, std::size_t other) const {
+    if (speed(i) != speed(other)) return speed(i) > speed(other);
+    return prospects_[i].simplicity < prospects_[other].simplicity;
+  }
 
   void weigh_chances() {
     chances_.resize(prospects_.size());
@@ -136,8 +140,9 @@ class Looking {
     for (std::size_t i = 0; i < prospects_.size(); ++i) {
       if (prospects_[i].is_measured) measured.push_back(i);
     }
-    std::ranges::stable_sort(measured, std::greater<>(),
-                             [this](std::size_t i) { return speed(i); });
+    // Those whose speeds are known to be the same are equal in every draw, which the first wins.
+    std::ranges::stable_sort(
+        measured, [this](std::size_t i, std::size_t other) { return is_better(i, other); });
     measured.resize(std::min(measured.size(), kDrawn));
     Draws draws(belief_, prospects_, measured);
     std::vector<std::size_t> wins(prospects_.size());

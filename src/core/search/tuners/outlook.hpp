@@ -15,7 +15,8 @@ struct Prospect {
   bool is_measured = false;
   bool is_open = false;  ///< whether it may be tried now
   bool is_tried = false;
-  int warnings = 0;  ///< each halves the chance that it fits
+  int warnings = 0;            ///< each halves the chance that it fits
+  std::size_t simplicity = 0;  ///< of equally fast ones that with the least is the best
 };
 
 /// A candidate counts as better if its speed is more than this above the best's, relatively.

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "core/search/tuners/compare/score.hpp"
+#include "core/search/tuners/compare/tie_rule.hpp"
 
 namespace dstune {
 
@@ -28,10 +29,9 @@ void Trials::learn(const Record& record) {
   if (const Measured* found = measured(index)) {
     ++measurements_;
     ran_[stage] = std::max(ran_[stage], memory(index));
-    if (!best_ || score(metric_, *found) > score(metric_, *measured(*best_))) {
-      best_ = index;
-      best_trial_ = tried_;
-    }
+    const bool is_faster = !best_ || score(metric_, *found) > score(metric_, *measured(*best_));
+    if (is_faster) best_trial_ = tried_;  // no progress of the search is to be only simpler
+    if (is_faster || is_better_choice(metric_, record, this->record(*best_))) best_ = index;
   }
   ++tried_;
 }

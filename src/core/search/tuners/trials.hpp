@@ -44,10 +44,12 @@ class Trials {
   /// than this one; 0 if one ran that needs as much.
   int warnings(std::size_t index) const;
 
-  /// The best measured candidate, the earlier one of equals; none if nothing was measured.
+  /// The best measured candidate, of exactly equal ones the simplest (is_better_choice()), and of
+  /// equally simple ones the earliest; none if nothing was measured.
   std::optional<std::size_t> best() const { return best_; }
   const Record& record(std::size_t index) const { return *records_[index]; }
-  /// The number of candidates that were tried since the best, itself included; 0 if there is none.
+  /// The number of candidates that were tried since the first that was as fast as the best, itself
+  /// included; 0 if there is none.
   std::size_t since_best() const { return best_ ? tried_ - best_trial_ : 0; }
 
  private:

@@ -34,7 +34,8 @@ TEST(SummaryText, HasDeepSpeedsTableAndClosingLine) {
             "best_metric_val is throughput in samples/s.\n"
             "z2_gas1_tmbspg4 is the optimal setup after tuning (ZeRO stage 2, micro-batch size 4, "
             "gradient accumulation steps 1). The exp result is at results/z2_gas1_tmbspg4.\n"
-            "It takes 400.0 ms per step +- 2.5 % (95 %, the steps of one run), 10.00 samples/s.\n"
+            "It takes 400.0 ms per step +- 2.5 % (95 %, the steps of one run), 10.00 samples/s, "
+            "peak 3.00 GiB.\n"
             "Tuning completed in 0:03:25.250000. Total number of experiments: 4.\n");
 }
 
@@ -74,8 +75,23 @@ TEST(SummaryText, AnnouncesTheMeanOfTheRepetitionsNotTheNumberThatWasChosen) {
   EXPECT_THAT(text, HasSubstr("| z0           |               4 |         8.04984 | "
                               "z0_gas1_tmbspg2 |"));
   EXPECT_THAT(text, HasSubstr("It takes 496.9 ms per step +- "));
-  EXPECT_THAT(text, HasSubstr("% (95 %, 2 runs), 8.05 samples/s: the mean of its repetitions, "
-                              "without the run by which it was chosen.\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("% (95 %, 2 runs), 8.05 samples/s, peak 3.00 GiB: the mean of its repetitions, "
+                "without the run by which it was chosen.\n"));
+}
+
+TEST(SummaryText, OfEquallyFastOnesOfAStageItNamesTheOneThatNeedsLessMemoryWhateverTheNames) {
+  Measured smaller = make_measured(8);
+  smaller.peak_memory.allocated /= 2;
+  const std::vector<Record> records = {make_record(make_experiment(0, 1), make_measured(8)),
+                                       make_record(make_experiment(0, 2), smaller)};
+  const std::vector<Record> backwards = {records[1], records[0]};
+
+  for (const auto& each : {records, backwards}) {
+    EXPECT_THAT(summary_text(each, Metric::throughput, nullptr, "", 1),
+                HasSubstr("|               8 | z0_gas1_tmbspg2 |"));
+  }
 }
 
 TEST(SummaryText, LatencyIsMinimised) {

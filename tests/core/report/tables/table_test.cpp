@@ -20,6 +20,29 @@ TEST(Table, AlignsColumnsAsMarkdown) {
             "|   1 | offload |   12345.6 |\n");
 }
 
+TEST(Table, UnitsAreARowUnderTheRule) {
+  Table table({{"step", Table::Align::right, "ms"}, {"zero"}});
+  table.add_row({"412.6", "2"});
+
+  EXPECT_EQ(table.to_string(),
+            "|  step | zero |\n"
+            "| ----: | ---: |\n"
+            "|    ms |      |\n"
+            "| 412.6 |    2 |\n");
+}
+
+TEST(Table, TheWidthsOfColumnsAddUpToThatOfALine) {
+  const Table::Column name{"name", Table::Align::left};
+  const Table::Column step{"step", Table::Align::right, "seconds"};
+  Table table({name, step});
+  table.add_row({"a|b", "1"});
+
+  const std::string text = table.to_string();
+
+  EXPECT_EQ(Table::width_of(name, {"a|b"}) + Table::width_of(step, {"1"}) + Table::kWidthOfBar,
+            text.find('\n'));
+}
+
 TEST(Table, WidthsCountCharactersNotBytes) {
   const std::string umlaut = "\xC3\xB6";  // two bytes, one character
   Table table({{"name", Table::Align::left}});

@@ -254,6 +254,20 @@ TEST_F(ConfirmationTest, OfEquallySimpleTiesTheFasterIsTheOptimumWhateverTheName
   EXPECT_EQ(confirmed.best()->experiment.name, "b");
 }
 
+// Six of which four are repeated, as on simulated hardware, where equal work takes the same time.
+TEST_F(ConfirmationTest, OfExactTiesTheSmallestStageIsTheOptimumInEveryOrder) {
+  rows_ = {{"a", 3}, {"b", 2}, {"c", 3}, {"d", 2}, {"e", 3}, {"z", 1}};
+  for (const Row& row : rows_) times_[row.name] = std::vector<Seconds>(7, 0.1);
+  for (int turn = 0; turn < 6; ++turn) {
+    std::ranges::rotate(rows_, rows_.begin() + 1);
+    auto confirmed = tuner();
+
+    run(confirmed);
+
+    EXPECT_EQ(confirmed.best()->experiment.name, "z") << "with " << rows_.front().name << " first";
+  }
+}
+
 TEST_F(ConfirmationTest, ASpreadIsSaidOnlyWhereRepetitionsShowOne) {
   rows_ = {{"a"}, {"b"}};
   times_ = {{"a", {1, 1, 1.02}}, {"b", {1.1, 1.1, 1.122}}};

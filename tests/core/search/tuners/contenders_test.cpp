@@ -1,10 +1,12 @@
 #include "core/search/tuners/contenders.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/base/text.hpp"
 #include "tests/support/pool_search.hpp"
 
 namespace dstune::contenders_test {
@@ -41,6 +43,23 @@ TEST(ChooseContenders, TheSecondBestIsAlwaysOne) {
               ElementsAre("a", "b"));
   EXPECT_THAT(names_of(choose_contenders(records_of({{"a", 1}}), Metric::latency, 0.05, 4)),
               ElementsAre("a"));
+}
+
+TEST(ChooseContenders, OfExactTiesTheSimplestAreTakenWhateverTheirNamesAndOrder) {
+  std::vector<Record> records;
+  for (const int stage : {3, 2, 1, 0}) {
+    for (const Bytes memory : {2, 1}) {
+      const json::object zero{{"stage", stage}};
+      records.push_back(make_record(
+          {concat(9 - stage, "_", memory), json::object{{"zero_optimization", zero}}, 0}, 1, 0));
+      std::get<Measured>(records.back().outcome).peak_memory.allocated = memory;
+    }
+  }
+  const auto contenders = names_of(choose_contenders(records, Metric::throughput, 0.05, 3));
+  std::ranges::reverse(records);
+
+  EXPECT_THAT(contenders, ElementsAre("9_1", "9_2", "8_1"));
+  EXPECT_EQ(names_of(choose_contenders(records, Metric::throughput, 0.05, 3)), contenders);
 }
 
 // Squares of -0.03, 0, 0.03 about their mean: 0.0018, over 2 degrees.

@@ -1,6 +1,8 @@
 #include "core/search/tuners/fast_mode.hpp"
 
 #include <functional>
+#include <set>
+#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -71,6 +73,20 @@ TEST_F(FastModeTest, FillsFreeGroupsAndRepeatsAloneWhatWasDisturbed) {
 }
 
 // Two trials: the smallest and the largest; the repetition comes on top.
+TEST_F(FastModeTest, OfExactTiesTheSmallerStageStaysWhateverTheOrderOfTheMeasurements) {
+  config_.stages = {0, 1, 2, 3};
+  machine_.samples_per_s = [](const Point&) { return 10.0; };
+  stages_ = plan_stages(config_, 2, machine_.predictor());
+  std::set<std::string> bests;
+  for (const int groups : {1, 2, 5}) {
+    FastMode tuner(config_, 2, stages_);
+    run(tuner, groups);
+    bests.insert(tuner.best()->experiment.name);
+  }
+
+  EXPECT_THAT(bests, ElementsAre(testing::StartsWith("z0_"))) << "the same with any groups";
+}
+
 TEST_F(FastModeTest, CountsNoRepetitionAsATrial) {
   config_.autotuning.tuner_num_trials = 2;
 

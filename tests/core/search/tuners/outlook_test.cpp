@@ -107,6 +107,17 @@ TEST_F(OutlookTest, ContendersAreTheMeasuredThatMayBeTheBest) {
   EXPECT_THAT(look().contenders, ElementsAre(1, 0));
 }
 
+TEST_F(OutlookTest, OfExactTiesTheSimplestIsTheBestAndAContender) {
+  for (std::size_t i = 0; i < 8; ++i) {
+    add(0, 0, true);
+    prospects_.back().simplicity = 7 - i;
+  }
+  const Outlook outlook = look();
+
+  EXPECT_EQ(outlook.best, 7U);
+  EXPECT_THAT(outlook.contenders, testing::Contains(7U));
+}
+
 TEST_F(OutlookTest, BeforeAMeasurementTheFastestIsFirst) {
   add(0, 0.01);
   add(0.3, 0.01);

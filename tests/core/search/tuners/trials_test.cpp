@@ -44,6 +44,19 @@ TEST_F(TrialsTest, WhatWasTriedIsNotOpen) {
   EXPECT_EQ(trials_.measured(0), nullptr);
 }
 
+TEST_F(TrialsTest, OfExactTiesTheSimplestIsTheBestWhicheverCameFirst) {
+  learn(4, 1);  // of stage 2, the others are of stage 1
+  learn(2, 2);
+  EXPECT_EQ(trials_.best(), 4U);
+
+  learn(0, 1);
+
+  EXPECT_EQ(trials_.best(), 0U);
+  EXPECT_EQ(trials_.since_best(), 3U) << "nothing has become faster since the first";
+  learn(1, 1);
+  EXPECT_EQ(trials_.best(), 0U) << "as simple as the one before";
+}
+
 TEST_F(TrialsTest, LargerMemoryOfTheStageWaitsForSmallerAfterOutOfMemory) {
   learn(2, 0);
 

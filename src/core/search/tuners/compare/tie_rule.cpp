@@ -68,10 +68,16 @@ int departures_from_defaults(const StepConfig& config) {
   return count;
 }
 
-Simplicity simplicity_of(const Record& record, Seconds time) {
+Simplicity simplicity_of(const Record& record, double time) {
   const StepConfig& config = record.experiment.ds_config.step();
   return {config.stage, departures_from_defaults(config), time,
           std::get<Measured>(record.outcome).peak_memory.counted()};
+}
+
+bool is_better_choice(Metric metric, const Record& a, const Record& b) {
+  const double first = score(metric, std::get<Measured>(a.outcome));
+  const double second = score(metric, std::get<Measured>(b.outcome));
+  return first != second ? first > second : simplicity_of(a, 0) < simplicity_of(b, 0);
 }
 
 }  // namespace dstune

@@ -17,9 +17,9 @@ namespace dstune {
 /// stage counts first, then departures, time and memory; a name never decides.
 struct Simplicity {
   int stage = 0;
-  int departures = 0;  ///< see departures_from_defaults()
-  Seconds time = 0;    ///< the time of its work, in a unit that is the same for all
-  Bytes peak_memory = 0;
+  int departures = 0;     ///< see departures_from_defaults()
+  double time = 0;        ///< of its work, in any unit that is the same for all
+  Bytes peak_memory = 0;  ///< what counts against the limit
 
   // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 sees the zero of the comparisons
   std::partial_ordering operator<=>(const Simplicity&) const = default;
@@ -31,7 +31,11 @@ int departures_from_defaults(const StepConfig& config);
 
 /// @param record  a measured record
 /// @param time    the time by which it is judged
-Simplicity simplicity_of(const Record& record, Seconds time);
+Simplicity simplicity_of(const Record& record, double time);
+
+/// Whether `a` is the better choice of two measured records: by its score, or, of exactly equal
+/// ones, by being simpler. False both ways where nothing tells them apart.
+bool is_better_choice(Metric metric, const Record& a, const Record& b);
 
 /// The reason of an optimum whose number is the best of all rows.
 inline constexpr const char* kFastest = "the fastest";

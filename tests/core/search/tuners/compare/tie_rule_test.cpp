@@ -92,5 +92,34 @@ TEST(Simplicity, IsStageThenDeparturesThenTimeThenMemory) {
   EXPECT_LT(simplicity_of(small, 1), simplicity_of(large, 1));
 }
 
+Record equally_fast(const std::string& name, int stage, json::object settings, Bytes memory) {
+  Record record = record_of(stage, std::move(settings), memory);
+  record.experiment.name = name;
+  std::get<Measured>(record.outcome).samples_per_s = 8;
+  return record;
+}
+
+// The best last, so that neither the order nor the alphabet is what decides.
+TEST(BetterChoice, OfExactTiesIsTheStageThenDeepSpeedsDefaultsThenMemoryWhateverTheNames) {
+  const std::vector<Record> worse_first = {
+      equally_fast("a", 2, {}, 1), equally_fast("b", 1, {{"overlap_comm", true}}, 1),
+      equally_fast("c", 1, {}, 3), equally_fast("d", 1, {}, 2)};
+
+  for (std::size_t i = 0; i < worse_first.size(); ++i) {
+    for (std::size_t j = 0; j < worse_first.size(); ++j) {
+      EXPECT_EQ(is_better_choice(Metric::throughput, worse_first[j], worse_first[i]), j > i)
+          << worse_first[j].experiment.name << " against " << worse_first[i].experiment.name;
+    }
+  }
+}
+
+TEST(BetterChoice, IsTheFasterHoweverSlightly) {
+  Record faster = equally_fast("a", 3, {{"overlap_comm", false}}, 9);
+  std::get<Measured>(faster.outcome).samples_per_s = 8.0000001;
+
+  EXPECT_TRUE(is_better_choice(Metric::throughput, faster, equally_fast("b", 0, {}, 1)));
+  EXPECT_FALSE(is_better_choice(Metric::throughput, equally_fast("b", 0, {}, 1), faster));
+}
+
 }  // namespace
 }  // namespace dstune::tie_rule_test

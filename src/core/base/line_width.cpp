@@ -1,0 +1,62 @@
+#include "core/base/line_width.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "core/base/text.hpp"
+
+namespace dstune {
+namespace {
+
+bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U; }
+
+/// The bytes of the first `count` characters.
+std::size_t bytes_of_first(std::string_view text, std::size_t count) {
+  std::size_t at = 0;
+  while (at < text.size() && count > 0) {
+    ++at;
+    while (at < text.size() && !begins_character(text[at])) ++at;
+    --count;
+  }
+  return at;
+}
+
+std::string wrapped_line(const std::string& line, std::size_t width) {
+  std::string text;
+  std::size_t used = 0;
+  for (const std::string& word : split(line, ' ')) {
+    const std::size_t length = columns_of(word);
+    const bool is_first = text.empty();
+    const bool breaks = !is_first && used + 1 + length > width;
+    if (!is_first) text += breaks ? '\n' : ' ';
+    used = is_first || breaks ? length : used + 1 + length;
+    text += word;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::size_t columns_of(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(text, begins_character));
+}
+
+std::string cut_in_middle(std::string_view text, std::size_t width) {
+  constexpr std::string_view kGap = "...";
+  const std::size_t columns = columns_of(text);
+  if (columns <= width) return std::string(text);
+  if (width <= kGap.size()) return std::string(text.substr(0, bytes_of_first(text, width)));
+  const std::size_t kept = width - kGap.size();
+  const std::size_t first = (kept + 1) / 2;
+  const std::string_view begin = text.substr(0, bytes_of_first(text, first));
+  const std::string_view end = text.substr(bytes_of_first(text, columns - (kept - first)));
+  return concat(begin, kGap, end);
+}
+
+std::string wrapped(std::string_view text, std::size_t width) {
+  std::vector<std::string> lines = split(text, '\n');
+  for (std::string& line : lines) line = wrapped_line(line, width);
+  return join(lines, "\n");
+}
+
+}  // namespace dstune

@@ -1,0 +1,24 @@
+// Lines that fit into a terminal: wrapped between words, or cut in their middle.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace dstune {
+
+/// Columns of a line that people read: what a terminal, a log viewer or a mail shows whole.
+inline constexpr std::size_t kLineWidth = 100;
+
+/// The columns of UTF-8 text: its characters, not its bytes.
+std::size_t columns_of(std::string_view text);
+
+/// `text` in at most `width` columns, with "..." where its middle was: the beginning and the end of
+/// a name tell more than its middle. Less than four columns cut off the end instead.
+std::string cut_in_middle(std::string_view text, std::size_t width);
+
+/// `text` with line breaks in place of blanks, so that no line is wider than `width` but for words
+/// that are wider themselves, such as paths. Breaks that are there stay.
+std::string wrapped(std::string_view text, std::size_t width = kLineWidth);
+
+}  // namespace dstune
