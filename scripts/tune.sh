@@ -56,8 +56,9 @@ while [ $# -gt 0 ]; do
     -hostfile | --hostfile) need_value "$@"; hosts=$2; shift 2 ;;
     --calibrate | --calibrate=*) exec "$root/scripts/tune/calibrate.sh" "${as_given[@]}" ;;
     --help | -h | --version | --list-backends) local_only=true; needs_config=false; arguments+=("$1"); shift ;;
-    --status)
-      need_value "$@"; local_only=true; needs_config=false; arguments+=("$1" "$2"); shift 2 ;;
+    --status) # of the last run, unless a folder follows
+      local_only=true; needs_config=false; arguments+=("$1"); shift
+      if [ $# -gt 0 ] && [ "${1#-}" = "$1" ]; then arguments+=("$1"); shift; fi ;;
     --status=*) local_only=true; needs_config=false; arguments+=("$1"); shift ;;
     --plan) local_only=true; plans=true; arguments+=("$1"); shift ;;
     --check | --explain=*) local_only=true; arguments+=("$1"); shift ;;
@@ -72,7 +73,7 @@ while [ $# -gt 0 ]; do
     --results-dir=*) results_dir=${1#*=}; arguments+=("$1"); shift ;;
     --ranks-per-experiment) need_value "$@"; group=$2; arguments+=("$1" "$2"); shift 2 ;;
     --ranks-per-experiment=*) group=${1#*=}; arguments+=("$1"); shift ;;
-    --model | --format | --memory-limit | \
+    --model | --format | --progress | --memory-limit | \
       --without | --precision | --emit)
       need_value "$@"; arguments+=("$1" "$2"); shift 2 ;;
     --) break ;;

@@ -104,6 +104,11 @@ void read_options(Reader& reader, CommandLine& options) {
   if (const auto name = reader.choice("format", kTableFormatNames)) {
     options.format = static_cast<TableFormat>(find_row(kTableFormats, *name) - kTableFormats);
   }
+  if (const auto name = reader.choice("progress", kProgressStyleNames)) {
+    const auto styles = split(kProgressStyleNames, '|');
+    const auto style = std::find(styles.begin(), styles.end(), *name) - styles.begin();
+    options.progress = static_cast<ProgressStyle>(style);
+  }
   options.world_size = reader.count("world-size");
   options.hostfile = reader.text("hostfile");
   options.explain = reader.text("explain");

@@ -47,13 +47,15 @@ struct CommandLine {
   bool share_gpu = false;     ///< --share-gpu: several workers may train on one GPU
   bool verbose = false;
   TableFormat format = TableFormat::table;
+  ProgressStyle progress = ProgressStyle::automatic;
 
   std::optional<int> world_size;        ///< --plan, --check: workers
   std::optional<std::string> hostfile;  ///< --plan, --check: instead of --world-size
 
   std::optional<std::string> explain;  ///< --explain: an experiment of results_dir, or of --plan
 
-  std::optional<std::string> status_dir;  ///< --status: the results_dir that is asked about
+  std::optional<std::string> status_dir;  ///< --status: the results_dir that is asked about, or the
+                                          ///< folder of runs, whose last is meant
 
   std::optional<std::string> nvme_sweep;   ///< --nvme-sweep: the directory to measure
   Bytes nvme_budget = kDefaultNvmeBudget;  ///< --nvme-budget: the most that it writes

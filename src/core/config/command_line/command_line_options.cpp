@@ -91,6 +91,9 @@ po::options_description other_options() {
        "the best \"aio\" section, and exit; the only option that writes there, and what it writes "
        "is gone with it")                                                              //
       ("nvme-budget", value("SIZE"), "the most that it writes there (default: 4GiB)")  //
+      ("progress", value(kProgressStyleNames),
+       "how the log says how far the run is: a line for each experiment; on a terminal one more, "
+       "which is rewritten; or nothing (default: auto, as standard error is)")  //
       ("verbose,v", "also log what each worker does")                                  //
       ("list-backends",
        "print which hardware and libraries were found, and for each backend whether it can be used "
