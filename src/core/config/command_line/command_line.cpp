@@ -92,6 +92,7 @@ void read_options(Reader& reader, CommandLine& options) {
   options.without = reader.list("without");
   options.force_resume = reader.has("force-resume");
   options.resume = reader.has("resume") || options.force_resume;
+  options.requeued = reader.has("requeued");
   options.overwrite = reader.has("overwrite");
   options.retry_failed = reader.has("retry-failed");
   options.share_gpu = reader.has("share-gpu");

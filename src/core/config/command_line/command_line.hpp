@@ -15,6 +15,9 @@ namespace dstune {
 inline constexpr Bytes kDefaultNvmeBudget = Bytes{4} << 30U;
 inline constexpr Bytes kLeastNvmeBudget = Bytes{256} << 20U;
 
+/// Where runs have their folders if nobody names a results_dir.
+inline constexpr const char* kDefaultResultsDir = "autotuning_results";
+
 struct CommandLine {
   enum class Action {
     tune,
@@ -41,6 +44,7 @@ struct CommandLine {
   std::optional<std::string> installed_deepspeed;  ///< --installed-deepspeed: loses to the file
   std::vector<std::string> without;                ///< --without: keys to leave out of the file
   bool resume = false;
+  bool requeued = false;  ///< --requeued: as resume where results_dir is named
   bool overwrite = false;
   bool force_resume = false;  ///< --force-resume: mix results of another model or machine
   bool retry_failed = false;  ///< --retry-failed: with --resume, measure again what failed

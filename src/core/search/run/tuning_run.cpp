@@ -13,6 +13,7 @@
 #include "core/report/files/existing_results.hpp"
 #include "core/report/files/heartbeat.hpp"
 #include "core/report/files/leftovers.hpp"
+#include "core/report/files/run_folder.hpp"
 #include "core/report/files/status_file.hpp"
 #include "core/report/files/supervisor_files.hpp"
 #include "core/report/formats/document.hpp"
@@ -70,6 +71,7 @@ class Run {
         view_(parts.options.progress, progress_),
         heartbeat_(results_, journal_, progress_) {
     leave_results_folder(results_.path());
+    point_latest_at(config_.autotuning);
     if (parts.options.retry_failed) journal_.forget_failures();
     const std::string warning = warning_of_other_groups(journal_.records(), parts.group_size);
     if (!warning.empty()) log_warning(warning);
@@ -303,6 +305,7 @@ int run_tuning(const CommandLine& options, const TuningConfig& given, WorkerPool
                const std::vector<WorkerInfo>& workers, const Surroundings& surroundings) {
   return guarded([&] {
     RunParts parts = make_run_parts(pool, options, given, workers, surroundings);
+    make_run_folder(parts.config.autotuning, options);
     Run run(parts, pool, std::move(parts.earlier));
     return run.run();
   });

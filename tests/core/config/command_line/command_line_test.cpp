@@ -137,6 +137,8 @@ TEST(ParseCommandLine, SendsOptionsOfMpirunWhereTheyBelong) {
 }
 
 TEST(ParseCommandLine, StatusNeedsNoConfiguration) {
+  EXPECT_EQ(parse_command_line({"--status"}).status_dir, kDefaultResultsDir);
+  EXPECT_EQ(parse_command_line({"--status", "--format", "json"}).status_dir, kDefaultResultsDir);
   const auto options = parse_command_line({"--status", "results"});
 
   EXPECT_EQ(options.action, CommandLine::Action::status);
