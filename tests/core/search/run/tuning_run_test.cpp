@@ -161,7 +161,9 @@ TEST_F(TuningRunTest, SaysWhatItBeginsBeforeTheFirstExperimentEnds) {
   EXPECT_THAT(log, StartsWith("dstune-mpi: tunes "));
   EXPECT_LT(log.find("\nfirst: z1_gas1_tmbspg1, of "), log.find("\n[1"));
   for (const auto& line : split(log, '\n')) {
-    if (line.starts_with("[") || line.starts_with("first: ")) EXPECT_LE(line.size(), 100U) << line;
+    if (line.starts_with("[") || line.starts_with("first: ")) {
+      EXPECT_LE(line.size(), 100U) << line;
+    }
   }
 }
 
