@@ -52,7 +52,8 @@ def write_files(folder, line):
 
 def resume(folder, program):
     """@returns seconds of wall time"""
-    command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", "3", str(program.resolve()), "config.json", "--resume"]
+    command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", "3", str(program.resolve()), "config.json", "--resume",
+               "--results-dir", "autotuning_results"]
     began = time.monotonic()
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
     return time.monotonic() - began

@@ -40,7 +40,7 @@ def tune(program, config, ranks, directory):
 
 
 def finished(directory):
-    text = (directory / "autotuning_results" / "journal.jsonl").read_text(encoding="utf-8")
+    text = (directory / "autotuning_results" / "latest" / "journal.jsonl").read_text(encoding="utf-8")
     lines = [json.loads(line) for line in text.splitlines()]
     return [line for line in lines if line["type"] == "finished"]
 
@@ -50,7 +50,7 @@ def measure(program, config, ranks):
         directory = pathlib.Path(name)
         wall = tune(program, config, ranks, directory)
         records = finished(directory)
-        status = json.loads((directory / "autotuning_results" / "status.json").read_text("utf-8"))
+        status = json.loads((directory / "autotuning_results" / "latest" / "status.json").read_text("utf-8"))
     steps = collections.Counter()
     setup = collections.Counter()
     for record in records:

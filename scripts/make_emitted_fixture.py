@@ -42,7 +42,7 @@ def tune(program, config, folder):
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     subprocess.run(["mpirun", "--oversubscribe", "-n", "2", program, "--emit", "accelerate", "--emit", "transformers",
                     "config.json"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
-    return folder / "autotuning_results"
+    return folder / "autotuning_results" / "latest"
 
 
 def accelerate_reads(yaml):

@@ -9,6 +9,7 @@
 #   --set N=V     a variable for the launcher alone
 #   LAUNCHER      mpirun or srun, with its options
 #
+# Where standard error is a terminal the program is told so, by --progress terminal.
 # The launcher has a process group of its own. INT, TERM, HUP, USR1 and USR2 ask rank 0 once to stop and
 # write its results; a second one, or a minute without an end, ends the launcher. TSTP and CONT stop and
 # continue the ranks.
@@ -45,6 +46,13 @@ shift
 program=$1
 shift
 arguments=("$@")
+
+# The launcher hands on what rank 0 writes by a pipe, so that rank 0 cannot see the terminal behind it.
+progress=()
+if [ -t 2 ] && [ "${TERM:-dumb}" != dumb ] && ! has_option --progress --progress=auto --progress=lines \
+  --progress=terminal --progress=none; then
+  progress=(--progress terminal)
+fi
 
 max_restarts=3
 restarts=0

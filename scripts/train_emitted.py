@@ -64,7 +64,7 @@ def tune(program, each, folder):
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     subprocess.run(["mpirun", "--oversubscribe", "-n", str(RANKS + 1), program, "--emit", "accelerate", "--emit",
                     "transformers", "config.json"], cwd=folder, check=True, capture_output=True)
-    return folder / "autotuning_results"
+    return folder / "autotuning_results" / "latest"
 
 
 def train(launcher, script_arguments, folder):

@@ -60,8 +60,9 @@ while [ $# -gt 0 ]; do
     -hostfile | --hostfile) need_value "$@"; hosts=$2; shift 2 ;;
     --calibrate | --calibrate=*) exec "$root/scripts/tune/calibrate.sh" "${as_given[@]}" ;;
     --help | -h | --version | --list-backends | --list-models) local_only=true; needs_config=false; arguments+=("$1"); shift ;;
-    --status)
-      need_value "$@"; local_only=true; needs_config=false; arguments+=("$1" "$2"); shift 2 ;;
+    --status) # of the last run, unless a folder follows
+      local_only=true; needs_config=false; arguments+=("$1"); shift
+      if [ $# -gt 0 ] && [ "${1#-}" = "$1" ]; then arguments+=("$1"); shift; fi ;;
     --status=*) local_only=true; needs_config=false; arguments+=("$1"); shift ;;
     --plan) local_only=true; plans=true; arguments+=("$1"); shift ;;
     --check | --explain=*) local_only=true; arguments+=("$1"); shift ;;
@@ -80,7 +81,7 @@ while [ $# -gt 0 ]; do
     --ranks-per-experiment=*) group=${1#*=}; arguments+=("$1"); shift ;;
     --model) need_value "$@"; model=$2; arguments+=("$1" "$2"); shift 2 ;;
     --model=*) model=${1#*=}; arguments+=("$1"); shift ;;
-    --format | --memory-limit | --without | --precision | --emit | \
+    --format | --progress | --memory-limit | --without | --precision | --emit | \
       --sequence-length | --train-batch-size | --micro-batch-size | --checkpointing | --lora-r)
       need_value "$@"; arguments+=("$1" "$2"); shift 2 ;;
     --) break ;;

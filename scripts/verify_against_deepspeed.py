@@ -46,7 +46,8 @@ def parse(arguments):
     parser.add_argument("--reference-every", type=int, default=4, help="visits between two of the reference")
     parser.add_argument("--model-class", metavar="MODULE:CLASS",
                         help="of the trainer, in the place of AutoModel's; found from PYTHONPATH")
-    parser.add_argument("--results", type=pathlib.Path, help="default: the results_dir of CONFIG.json")
+    parser.add_argument("--results", type=pathlib.Path,
+                        help="default: the results_dir of CONFIG.json, else the last run's folder")
     parser.add_argument("--runs", type=pathlib.Path, metavar="FOLDER",
                         help="judges those of an earlier verdict's folder beside the present results, and runs none")
     parser.add_argument("--share", type=pathlib.Path, metavar="FILE",
@@ -201,7 +202,7 @@ def verdict_of_failed_pick(fault, results, output):
 def verify(options, start=launch.torchrun):
     """(Markdown, the verdict); files go to the output folder."""
     config = tuned.read_configuration(options.config)
-    folder = options.results or pathlib.Path(config.get("autotuning", {}).get("results_dir") or "autotuning_results")
+    folder = options.results or tuned.results_folder(config)
     results, metric = tuned.read_results(folder, options.ranks), tuned.metric_of(config)
     output = options.output or folder / "verify"
     output.mkdir(parents=True, exist_ok=True)

@@ -15,6 +15,7 @@
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "core/report/files/own_files.hpp"
+#include "core/report/files/run_folder.hpp"
 #include "core/report/files/status_file.hpp"
 #include "core/report/formats/document.hpp"
 #include "core/report/tables/aio_sweep_table.hpp"
@@ -85,7 +86,7 @@ int print_plan(const CommandLine& options) {
 }
 
 RunStatus read_status(const std::string& directory) {
-  const std::string path = concat(directory, "/", kStatusName);
+  const std::string path = concat(status_folder(directory), "/", kStatusName);
   if (!is_own_status_file(path)) {
     throw ConfigError(directory, {{"--status",
                                    "finds no status.json of a run there; accepted: the results "

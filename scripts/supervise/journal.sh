@@ -28,17 +28,30 @@ has_option() {
   return 1
 }
 
+names_results_dir() {
+  local argument
+  for argument in "${arguments[@]}"; do
+    case $argument in
+      --) return 1 ;;
+      --results-dir | --results-dir=*) return 0 ;;
+    esac
+  done
+  return 1
+}
+
 is_journal_ours() { [ -n "$results_dir" ] && [ -s "$results_dir/journal.jsonl" ]; }
 
 can_be_resumed() { is_journal_ours || has_option --resume --force-resume; }
 
 resume_arguments() {
   local argument own=true kept=(--resume)
+  # By itself --resume goes on with the run that was begun last, which may be another by now.
+  if is_journal_ours && ! names_results_dir; then kept+=(--results-dir "$results_dir"); fi
   for argument in "${arguments[@]}"; do
     case $own$argument in
       true--) own=false ;;
       # What this run has written down as failed it does not try for ever.
-      true--overwrite | true--resume | true--retry-failed) continue ;;
+      true--overwrite | true--resume | true--requeued | true--retry-failed) continue ;;
     esac
     kept+=("$argument")
   done
@@ -86,10 +99,15 @@ recall_starts() {
   results_dir=${words[2]}
 }
 
-# What a requeued job goes on from. One that died before its journal was known finds it by --resume all the same.
+# What a requeued job goes on from. One that died before its journal was known finds it all the same where its folder
+# has a name of the user's; else it begins anew, since the last run may be another job's.
 resume_requeued() {
   [ "${SLURM_RESTART_COUNT:-0}" -gt 0 ] || return 0
-  if is_journal_ours || ! has_option --overwrite; then resume_arguments; fi
+  if is_journal_ours; then
+    resume_arguments
+  elif ! has_option --overwrite; then
+    arguments=(--requeued "${arguments[@]}")
+  fi
 }
 
 remember_starts() {

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # Part of scripts/supervise.sh: one start of the launcher, and its end. Reads $launcher, $program,
-# $arguments, $settings, $stop and the folders.
+# $arguments, $progress, $settings, $stop and the folders.
 
 patience=${DSTUNE_PATIENCE:-15}           # seconds for the launcher to end after its ranks
 stop_patience=${DSTUNE_STOP_PATIENCE:-60} # seconds for rank 0 to end after it was asked
@@ -164,7 +164,7 @@ start_launcher() {
       OMPI_MCA_odls_base_sigkill_timeout=5 ${segments:+OMPI_MCA_btl_vader_backing_directory="$segments"} \
       ${settings[@]+"${settings[@]}"}
     exec setsid "${launcher[@]}" ${host_options[@]+"${host_options[@]}"} \
-      "$here/run_rank.sh" "$exchange" "$program" "${arguments[@]}"
+      "$here/run_rank.sh" "$exchange" "$program" ${progress[@]+"${progress[@]}"} "${arguments[@]}"
   ) <"$input" >&"$output" &
   launcher_pid=$!
   exec {output}>&-

@@ -7,6 +7,7 @@ import re
 import socket
 
 from calibration.processors import processor
+from verify import tuned
 from verify.launch import read_events
 
 HOST_KEYS = ("host", "hosts", "hostname", "node", "nodes")
@@ -151,7 +152,7 @@ def bundle(results, runs, verdict):
                                             if "identity" in record})),
         "machine": {"processor": processor(), "cores": os.cpu_count(), "tuned": sorted(
             {str(record["identity"].get("machine")) for record in journal if "identity" in record})},
-        "profile": {"file": read_json(results / "host_overhead.json"), "used": verdict["about"]["host_overhead_s"]},
+        "profile": {"file": read_json(tuned.profile_of(results)), "used": verdict["about"]["host_overhead_s"]},
         "verdict": verdict, "plan": plan, "runs": read_events(runs / "events.jsonl"),
         "summary": summary.read_text(encoding="utf-8").splitlines() if summary.is_file() else [],
         "journal": [{key: record[key] for key in OF_RECORDS if key in record} for record in journal]}, journal

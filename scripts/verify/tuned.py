@@ -196,6 +196,20 @@ class Tuned:
     left_out: dict          # reason: how many configurations
 
 
+def results_folder(config):
+    """The folder of the configuration's results: that of the last run, if it names none."""
+    named = config.get("autotuning", {}).get("results_dir")
+    root = pathlib.Path(named or "autotuning_results")
+    latest = root / "latest"
+    return root / latest.readlink() if not named and latest.is_symlink() else root
+
+
+def profile_of(results):
+    """The path of the profile that a calibration left for the run: in its folder, or beside those of all runs."""
+    root = results.parent if (results.parent / "latest").is_symlink() else results
+    return root / "host_overhead.json"
+
+
 def read_results(folder, ranks=None):
     """Tuned, of experiments of so many ranks (None: of those of the pick)."""
     folder = pathlib.Path(folder)

@@ -126,11 +126,13 @@ class LivingRun(ProgramTest):
     def status(self):
         finished = self.run_command([PROGRAM, "--status", str(self.results)])
         self.assertEqual(finished.returncode, 0, finished.stderr)
+        self.said = finished.stdout
         return finished.stdout.split(":")[0]
 
     def test_status_tells_the_running_the_dead_and_the_finished_apart(self):
         self.start()
         running = self.status()
+        said = self.said
         rank_0 = read_json(self.results / "status.json")["process"]["pid"]
         os.kill(rank_0, signal.SIGKILL)
         self.run.wait(DEADLOCK)
@@ -138,6 +140,8 @@ class LivingRun(ProgramTest):
         self.tune_well(3, self.directory / "config.json", "--resume")
 
         self.assertEqual([running, dead, self.status()], ["running", "dead", "finished"])
+        self.assertRegex(said, r"\Arunning: \d+ (of about \d+ )?experiments? in \d+ s")
+        self.assertIn("\n  runs now: ", said)
 
     def test_a_deleted_journal_is_written_anew(self):
         self.start()

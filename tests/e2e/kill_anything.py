@@ -96,7 +96,7 @@ class Trial:
         self.way = way
         self.case = case
         self.directory = directory
-        self.results = directory / "autotuning_results"
+        self.results = directory / "autotuning_results" / "latest"
         self.expected, self.duration = reference
         self.config = directory / "config.json"
         self.config.write_text(json.dumps(config_of(case.spare)), encoding="utf-8")
@@ -207,7 +207,7 @@ def undisturbed(way, root, spare):
     if code != 0:
         run.clean_up()
         sys.exit(f"{way.name}: the undisturbed run failed ({code}):\n{log_of(directory)}")
-    return set(measured(directory / "autotuning_results")), time.monotonic() - began
+    return set(measured(directory / "autotuning_results" / "latest")), time.monotonic() - began
 
 
 def log_of(directory):

@@ -60,7 +60,7 @@ class FoundProfile(ProgramTest):
         finished = self.tune_well(3, self.config())
 
         said = f"host overhead: profile {path}, {MEASURED}"
-        self.assertIn(f"; {said}", finished.stderr)
+        self.assertIn(said, finished.stderr)
         noted = (f"Note: {said}; it lacks what eager PyTorch's own calls take, or a part of it, "
                  "which a new calibration measures.")
         self.assertIn(noted, unwrapped(finished.stdout))

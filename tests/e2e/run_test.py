@@ -52,8 +52,8 @@ class Run(ProgramTest):
         return kept | {"TMPDIR": str(self.directory)}
 
     def command(self, config, *options, end, run=True):
-        return [self.root / "scripts" / "tune.sh", config, "-n", "3", "--backend", "sim", *options,
-                *(["--run"] if run else []), "--", sys.executable, self.train, "--deepspeed_config", "ds.json",
+        return [self.root / "scripts" / "tune.sh", config, "-n", "3", "--backend", "sim",
+                "--results-dir", self.results, *options, *(["--run"] if run else []), "--", sys.executable, self.train, "--deepspeed_config", "ds.json",
                 "it's", end]
 
     def tune_and_train(self, config, *options, end="0", run=True):

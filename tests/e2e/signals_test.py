@@ -158,7 +158,7 @@ class Observation:
     def __init__(self, start, name):
         with tempfile.TemporaryDirectory(prefix="dstune-signal-", ignore_cleanup_errors=True) as folder:
             self.directory = pathlib.Path(folder)
-            self.results = self.directory / "autotuning_results"
+            self.results = self.directory / "autotuning_results" / "latest"
             run = start(self.directory, write_config(self.directory, SHORT if name == "TSTP" else ENDLESS))
             try:
                 self.observe(run, name)

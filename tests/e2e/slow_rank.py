@@ -137,7 +137,7 @@ def tune(hosts, group, slow, limit, options):
                               text=True, timeout=PATIENCE, check=False)
         if stopping:
             stopping.over.set()
-        results = directory / "autotuning_results"
+        results = directory / "autotuning_results" / "latest"
         status = read_json(results / "status.json") if (results / "status.json").exists() else {}
         if status.get("exit_code") != 0:
             sys.exit(f"a run failed:\n{done.stderr}")

@@ -30,9 +30,12 @@ def launch_environment():
     return environment
 
 
-def mpi_command(ranks, *arguments, mpi=()):
+def mpi_command(ranks, *arguments, mpi=(), results="autotuning_results"):
+    """A tuning into `results`, unless the arguments name another folder; None: a folder of its own, as users get."""
+    words = [str(argument) for argument in arguments]
+    is_named = results is None or not words or any(word.startswith("--results-dir") for word in words)
     return [MPIEXEC, "--oversubscribe", "--bind-to", "none", *mpi, "-n", str(ranks), PROGRAM,
-            *map(str, arguments)]
+            *([] if is_named else ["--results-dir", results]), *words]
 
 
 def ranks_of(launcher):

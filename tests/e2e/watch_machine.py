@@ -64,7 +64,7 @@ def check(kind, rank):
             if busy:
                 busy.kill()
                 busy.wait()
-        status = directory / "autotuning_results" / "status.json"
+        status = directory / "autotuning_results" / "latest" / "status.json"
         if not status.exists():
             sys.exit(f"a run failed:\n{done.stderr}")
         status = read_json(status)

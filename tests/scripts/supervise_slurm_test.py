@@ -22,16 +22,16 @@ class Slurm(SuperviseTest):
             last = self.supervise('leave 137', options=("--requeue",), SLURM_RESTART_COUNT=count, **variables)
 
         self.assertEqual((first.returncode, requeued), (0, "requeue 7\n"), first.stderr)
-        self.assertEqual(self.arguments[1:], ["--resume config.json"] * 2)
+        self.assertEqual(self.arguments[1:], [self.resumed("config.json")] * 2)
         self.assertEqual(last.returncode, 0, last.stderr)
         (self.directory / "starts").unlink()
         stopped = self.supervise('leave 137', options=("--requeue",), SLURM_RESTART_COUNT="3", **variables)
         self.assert_ended(stopped, 4, 3)
         self.assertFalse((self.directory / "dstune-7.starts").exists())
 
-    def test_a_job_that_died_before_its_journal_was_noted_resumes_all_the_same(self):
+    def test_a_job_that_died_before_its_journal_was_noted_says_that_it_was_requeued(self):
         variables = self.slurm()
-        for arguments, expected in ((("config.json",), "--resume config.json"),
+        for arguments, expected in ((("config.json",), "--requeued config.json"),
                                     (("--overwrite", "config.json"), "--overwrite config.json")):
             with self.subTest(arguments):
                 (self.directory / "starts").unlink(missing_ok=True)
@@ -107,7 +107,7 @@ class Slurm(SuperviseTest):
 
             self.assertEqual((first.returncode, again.returncode), (9, 9), again.stderr)
             self.assertEqual(trained, "a b c d\n")
-            self.assertEqual(self.arguments[-1], "--resume --run config.json -- train --run")
+            self.assertEqual(self.arguments[-1], self.resumed("--run config.json -- train --run"))
 
     def test_a_time_limit_that_comes_with_the_answer_requeues_the_job_for_its_training(self):
         done, trained = self.train(self.LEAVE + """record

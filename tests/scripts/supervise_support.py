@@ -48,6 +48,25 @@ class SuperviseTest(unittest.TestCase):
         self.arguments = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         return done
 
+    def supervise_on_a_terminal(self, start, arguments=("config.json",), kind="xterm"):
+        """The arguments of the program where standard error is a terminal of this kind."""
+        (self.directory / "1").write_text(start + "\n", encoding="utf-8")
+        ours, theirs = os.openpty()
+        try:
+            done = subprocess.run([SUPERVISE, "./launcher", "--", "program", *arguments], cwd=self.directory,
+                                  env=self.environment(TERM=kind), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=theirs, timeout=120, check=False)
+        finally:
+            os.close(theirs)
+            os.close(ours)
+        self.assertEqual(done.returncode, 0)
+        (self.directory / "starts").unlink()
+        return (self.directory / "arguments").read_text(encoding="utf-8").splitlines()[-1]
+
+    def resumed(self, rest):
+        """The arguments of a start that goes on with the records of record()."""
+        return f"--resume --results-dir {self.directory}/autotuning_results {rest}"
+
     def assert_ended(self, done, code, starts):
         self.assertEqual(done.returncode, code, done.stderr)
         self.assertEqual(len(self.arguments), starts, done.stderr)

@@ -18,6 +18,15 @@ class Supervise(SuperviseTest):
 
                 self.assert_ended(done, code, 1)
 
+    def test_the_program_hears_of_a_terminal_that_it_cannot_see(self):
+        start = "record; leave 0"
+        self.assertEqual(self.supervise_on_a_terminal(start), "--progress terminal config.json")
+        self.assertEqual(self.supervise_on_a_terminal(start, kind="dumb"), "config.json")
+        for own in (("--progress", "lines", "config.json"), ("--progress=none", "config.json")):
+            self.assertEqual(self.supervise_on_a_terminal(start, own), " ".join(own))
+        self.supervise(start, TERM="xterm")
+        self.assertEqual(self.arguments[-1], "config.json", "standard error is a pipe")
+
     def test_the_training_follows_with_run(self):
         done, trained = self.train(self.LEAVE + 'record; leave 0')
 
@@ -81,7 +90,7 @@ wait""")
                               arguments=("--overwrite", "config.json", "--", "train.py", "--overwrite"))
 
         self.assert_ended(done, 0, 2)
-        self.assertEqual(self.arguments[1], "--resume config.json -- train.py --overwrite")
+        self.assertEqual(self.arguments[1], self.resumed("config.json -- train.py --overwrite"))
         self.assertIn("rank 0 died", done.stderr)
 
     def test_a_death_before_the_journal_starts_anew(self):
@@ -136,7 +145,7 @@ leave 0""")
         done = self.supervise(lost, "record; leave 0", arguments=("config.json", "--resume", "--retry-failed"))
 
         self.assert_ended(done, 0, 2)
-        self.assertEqual(self.arguments, ["config.json --resume --retry-failed", "--resume config.json"])
+        self.assertEqual(self.arguments, ["config.json --resume --retry-failed", self.resumed("config.json")])
 
     def test_a_worker_that_ended_for_want_of_memory_does_not_count_as_a_restart(self):
         lost = ("record; sed -i '$s/}$/, \"outcome\": {\"refusal\":\"killed\"}}/' autotuning_results/journal.jsonl; "
@@ -152,8 +161,16 @@ leave 0""")
 
         done = self.supervise(lost, "leave 0")
 
-        self.assert_ended(done, 0, 2)
-        self.assertEqual(self.arguments[1], "--resume config.json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual("\n".join(self.arguments[1:]),
+                         f"--resume --results-dir {self.directory}/a \n'b config.json")
+
+    def test_a_folder_that_was_named_is_not_named_again(self):
+        lost = ('record; echo \'{"restart": "worker_lost"}\' >autotuning_results/status.json; leave 4')
+
+        self.supervise(lost, "record; leave 0", arguments=("--results-dir=mine", "config.json"))
+
+        self.assertEqual(self.arguments[1], "--resume --results-dir=mine config.json")
 
     def test_two_starts_without_a_record_end_it(self):
         done = self.supervise('record; leave 137', 'leave 137', 'leave 137',
@@ -166,7 +183,7 @@ leave 0""")
         done = self.supervise('record; leave 4', 'record; leave 0')
 
         self.assert_ended(done, 0, 2)
-        self.assertEqual(self.arguments[1], "--resume config.json")
+        self.assertEqual(self.arguments[1], self.resumed("config.json"))
         self.assertIn("something else than a signal to this script", done.stderr)
 
     def test_a_launcher_that_cannot_start_is_not_repeated(self):

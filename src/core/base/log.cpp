@@ -1,5 +1,6 @@
 #include "core/base/log.hpp"
 
+#include <mutex>
 #include <string>
 
 #include <unistd.h>
@@ -10,18 +11,36 @@ namespace dstune {
 
 namespace {
 
-// Each line is one write call, so that lines of several ranks in one file do not mix.
-void write_line(std::string_view prefix, std::string_view message) {
-  std::string line(prefix);
-  line.append(printable_lines(message)).append("\n");
-  const char* rest = line.data();
-  std::size_t left = line.size();
+/// What stands below the log, and who may write.
+struct Below {
+  std::mutex mutex;
+  std::string text;  ///< with all that a terminal needs; "": nothing stands there
+};
+
+Below& below() {
+  static Below shown;
+  return shown;
+}
+
+constexpr std::string_view kEraseLine = "\r\033[K";
+
+void write_all(std::string_view text) {
+  const char* rest = text.data();
+  std::size_t left = text.size();
   while (left > 0) {
     const auto written = ::write(STDERR_FILENO, rest, left);
     if (written <= 0) return;  // a closed log must not end the run
     rest += written;
     left -= static_cast<std::size_t>(written);
   }
+}
+
+// Each line is one write call, so that lines of several ranks in one file do not mix.
+void write_line(std::string_view prefix, std::string_view message) {
+  const std::lock_guard lock(below().mutex);
+  std::string line(below().text.empty() ? "" : kEraseLine);
+  line.append(prefix).append(printable_lines(message)).append("\n").append(below().text);
+  write_all(line);
 }
 
 std::string& debug_prefix() {
@@ -37,6 +56,20 @@ void log_error(std::string_view message) { write_line("error: ", message); }
 
 void log_debug(std::string_view message) {
   if (!debug_prefix().empty()) write_line(debug_prefix(), message);
+}
+
+void show_below_log(std::string_view text) {
+  // Without wrapping a line stays one where the terminal is narrower. The cursor goes back to the
+  // beginning, so that a line of another process begins there.
+  constexpr std::string_view kNoWrap = "\033[?7l";
+  constexpr std::string_view kWrap = "\033[?7h\r";
+  const std::lock_guard lock(below().mutex);
+  if (text.empty() && below().text.empty()) return;
+  below().text.clear();
+  if (!text.empty()) {
+    below().text.append(kNoWrap).append(printable(text)).append(kWrap);
+  }
+  write_all(std::string(kEraseLine).append(below().text));
 }
 
 void enable_debug_log(std::string_view prefix) {

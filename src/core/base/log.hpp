@@ -1,4 +1,5 @@
-// The log of a run: plain lines on stderr, one write each, the same in a terminal and a batch log.
+// The log of a run: plain lines on stderr, one write each, the same in a terminal and a batch log;
+// on a terminal there may be one more below them, which is rewritten.
 #pragma once
 
 #include <string_view>
@@ -17,6 +18,11 @@ void log_error(std::string_view message);
 
 /// Writes "debug: [rank 5 nodeA] ...", but only after enable_debug_log(), which gives the prefix.
 void log_debug(std::string_view message);
+
+/// Shows `text` below all lines of this process, in the place of what was shown there before; ""
+/// takes it away. Only for terminals: what it writes moves the cursor. A line that is wider than
+/// the terminal is cut there. Lines of other processes overwrite it.
+void show_below_log(std::string_view text);
 
 /// Turns debug lines on; called once at start, before any other thread or library logs.
 void enable_debug_log(std::string_view prefix);

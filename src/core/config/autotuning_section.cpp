@@ -98,7 +98,9 @@ AutotuningConfig read_autotuning(const json::value& section, Problems& problems,
   reader.read("enabled", config.enabled);
   reader.read("fast", config.fast);
   reader.read("results_dir", config.results_dir);
+  config.has_own_results_dir = reader.find("results_dir") != nullptr;
   reader.read("exps_dir", config.exps_dir);
+  config.has_own_exps_dir = reader.find("exps_dir") != nullptr;
   reader.read("overwrite", config.overwrite);
   reader.read("start_profile_step", config.start_profile_step);
   reader.read("end_profile_step", config.end_profile_step);

@@ -1,6 +1,7 @@
 #include "core/config/tuning_config.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -74,9 +75,19 @@ json::object fixed_part(const json::object& checked) {
   return fixed;
 }
 
-bool has_exps_dir(const json::value* autotuning) {
-  const auto* const section = autotuning == nullptr ? nullptr : autotuning->if_object();
-  return section != nullptr && section->contains("exps_dir");
+// Whoever goes on with a run may name the folder that the file names; its experiments stay where
+// they are then.
+void take_results_dir(const std::string& given, AutotuningConfig& config) {
+  namespace fs = std::filesystem;
+  const auto whole = [](const std::string& path) {
+    return (fs::absolute(path) / "").lexically_normal();
+  };
+  const bool is_files = config.has_own_results_dir && whole(given) == whole(config.results_dir);
+  config.has_own_results_dir = true;
+  if (is_files) return;
+  config.results_dir = given;
+  // Runs with results of their own do not share the experiments' files either.
+  if (!config.has_own_exps_dir) config.exps_dir = given + "/exps";
 }
 
 void drop_stages_not_searched(TuningConfig& config) {
@@ -212,13 +223,7 @@ TuningConfig read_sections(const json::object& given, const CommandLine& options
     config.autotuning = read_autotuning(*autotuning, problems, config.warnings);
     name_added_flags(config, options);
   }
-  if (options.results_dir) {
-    config.autotuning.results_dir = *options.results_dir;
-    // Runs with results of their own do not share the experiments' files either.
-    if (!has_exps_dir(autotuning)) {
-      config.autotuning.exps_dir = *options.results_dir + "/exps";
-    }
-  }
+  if (options.results_dir) take_results_dir(*options.results_dir, config.autotuning);
   if (model_known) share_model(config, problems);
   complete_objective(file, config, problems);
   // Without a model the run ends here anyway: any size keeps the "auto" keys from being faults.

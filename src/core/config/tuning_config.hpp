@@ -24,8 +24,12 @@ enum class Metric { throughput, latency, flops, tokens };
 struct AutotuningConfig {
   bool enabled = false;
   bool fast = true;
-  std::string results_dir = "autotuning_results";
+  std::string results_dir = kDefaultResultsDir;
   std::string exps_dir = "autotuning_exps";
+  /// Whether the file or the command line names results_dir. Where they do not, each run has a
+  /// folder of its own in it (core/report/files/run_folder.hpp).
+  bool has_own_results_dir = false;
+  bool has_own_exps_dir = false;  ///< likewise
   bool overwrite = true;  ///< read, but never obeyed: an existing results_dir needs --overwrite
   int start_profile_step = 3;
   int end_profile_step = 5;

@@ -9,6 +9,7 @@
 #include <boost/program_options/value_semantic.hpp>
 
 #include "core/base/text.hpp"
+#include "core/config/command_line/command_line.hpp"
 #include "core/config/command_line/command_line_options.hpp"
 #include "core/input/key_rules.hpp"
 
@@ -63,7 +64,11 @@ class Scanner {
     if (option->semantic()->max_tokens() == 0) {
       if (has_value) problems_.add(name, "takes no value");
     } else if (!has_value) {
-      if (next_ == arguments_.size() || is_flag(arguments_[next_])) {
+      const bool has_none = next_ == arguments_.size() || is_flag(arguments_[next_]);
+      if (has_none && option->long_name() == "status") {
+        return keep(*option, name, kDefaultResultsDir);  // the last run there
+      }
+      if (has_none) {
         problems_.add(name, concat("needs a value: ", option->format_parameter()));
         return;
       }

@@ -114,6 +114,7 @@ void read_options(Reader& reader, CommandLine& options) {
   options.without = reader.list("without");
   options.force_resume = reader.has("force-resume");
   options.resume = reader.has("resume") || options.force_resume;
+  options.requeued = reader.has("requeued");
   options.overwrite = reader.has("overwrite");
   options.retry_failed = reader.has("retry-failed");
   options.share_gpu = reader.has("share-gpu");
@@ -128,6 +129,11 @@ void read_options(Reader& reader, CommandLine& options) {
   }
   options.wide = reader.has("wide");
   options.gpus = reader.count("gpus");
+  if (const auto name = reader.choice("progress", kProgressStyleNames)) {
+    const auto styles = split(kProgressStyleNames, '|');
+    const auto style = std::find(styles.begin(), styles.end(), *name) - styles.begin();
+    options.progress = static_cast<ProgressStyle>(style);
+  }
   options.world_size = reader.count("world-size");
   if (!options.world_size) options.world_size = options.gpus;
   options.hostfile = reader.text("hostfile");

@@ -16,6 +16,9 @@ namespace dstune {
 inline constexpr Bytes kDefaultNvmeBudget = Bytes{4} << 30U;
 inline constexpr Bytes kLeastNvmeBudget = Bytes{256} << 20U;
 
+/// Where runs have their folders if nobody names a results_dir.
+inline constexpr const char* kDefaultResultsDir = "autotuning_results";
+
 struct CommandLine {
   enum class Action {
     tune,
@@ -49,6 +52,7 @@ struct CommandLine {
   std::optional<std::string> installed_deepspeed;  ///< --installed-deepspeed: loses to the file
   std::vector<std::string> without;                ///< --without: keys to leave out of the file
   bool resume = false;
+  bool requeued = false;  ///< --requeued: as resume where results_dir is named
   bool overwrite = false;
   bool force_resume = false;  ///< --force-resume: mix results of another model or machine
   bool retry_failed = false;  ///< --retry-failed: with --resume, measure again what failed
@@ -56,6 +60,7 @@ struct CommandLine {
   bool verbose = false;
   TableFormat format = TableFormat::table;
   bool wide = false;  ///< --wide: the table with every column, whatever its width
+  ProgressStyle progress = ProgressStyle::automatic;
 
   /// --world-size, or --gpus: the workers of --plan and --check.
   std::optional<int> world_size;
@@ -64,7 +69,8 @@ struct CommandLine {
 
   std::optional<std::string> explain;  ///< --explain: an experiment of results_dir, or of --plan
 
-  std::optional<std::string> status_dir;  ///< --status: the results_dir that is asked about
+  std::optional<std::string> status_dir;  ///< --status: the results_dir that is asked about, or the
+                                          ///< folder of runs, whose last is meant
 
   std::optional<std::string> nvme_sweep;   ///< --nvme-sweep: the directory to measure
   Bytes nvme_budget = kDefaultNvmeBudget;  ///< --nvme-budget: the most that it writes

@@ -35,12 +35,22 @@ po::options_description input_options() {
       ("lora-r", value("N"), "train LoRA's adapters of this rank, as dstune.lora.r")  //
       ("results-dir", value("DIR"),
        "journal, tables and ds_config_optimal.json go here (default: autotuning.results_dir, else "
-       "autotuning_results)")                                                                 //
-      ("resume", "continue the run found in the results directory")                           //
+       "a "
+       "new folder in autotuning_results, named by CONFIG.json and the time, to which "
+       "autotuning_results/latest leads)")  //
+      ("resume",
+       "continue the run found in the results directory (default: in "
+       "autotuning_results/latest)")                                                          //
       ("force-resume", "continue it even if another model or machine measured a part of it")  //
+      ("requeued",
+       "as --resume where --results-dir or CONFIG.json names a results directory, else begin anew: "
+       "of "
+       "scripts/supervise.sh, for a job whose folder is not known")  //
       ("retry-failed",
        "with --resume: measure again what failed, and on every worker; what did not fit stays")  //
-      ("overwrite", "delete the run found in the results directory and start anew")              //
+      ("overwrite",
+       "delete the run found in the results directory (default: the last one of "
+       "CONFIG.json) and start anew in its place")  //
       ("without", po::value<std::vector<std::string>>()->composing()->value_name("KEY"),
        "leave this key of CONFIG.json out (a name or a JSON pointer), and say so with the optimum; "
        "may be given several times")  //
@@ -98,13 +108,17 @@ po::options_description other_options() {
   po::options_description group("Other", kLineWidth, kDescriptionWidth);
   group.add_options()  //
       ("status", value("DIR"),
-       "say whether the run in this results directory is running, dead or finished, and exit")  //
+       "say whether the run in this results directory (default: in autotuning_results/latest) is "
+       "running, dead or finished, and what it does, and exit")  //
       ("nvme-sweep", value("DIR"),
        "measure the drive of this directory with the requests of DeepSpeed's NVMe offload, print "
        "the best \"aio\" section, and exit; the only option that writes there, and what it writes "
        "is gone with it")                                                              //
       ("nvme-budget", value("SIZE"), "the most that it writes there (default: 4GiB)")  //
-      ("verbose,v", "also log what each worker does")                                  //
+      ("progress", value(kProgressStyleNames),
+       "how the log says how far the run is: a line for each experiment; on a terminal one more, "
+       "which is rewritten; or nothing (default: auto, as standard error is)")  //
+      ("verbose,v", "also log what each worker does")                           //
       ("list-backends",
        "print which hardware and libraries were found, and for each backend whether it can be used "
        "here, and exit")                                                                    //

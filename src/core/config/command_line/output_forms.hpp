@@ -19,6 +19,16 @@ namespace dstune {
   X(transformers, .file = "training_arguments", .extension = "txt")
 // clang-format on
 
+/// What --progress says: how the log shows that a run goes on.
+enum class ProgressStyle {
+  automatic,  ///< terminal if standard error is one, else lines
+  lines,      ///< a line for each event
+  terminal,   ///< the same, and one more line that is rewritten
+  none        ///< nothing of experiments
+};
+/// In the order of ProgressStyle.
+inline constexpr const char* kProgressStyleNames = "auto|lines|terminal|none";
+
 enum class TableFormat { DSTUNE_TABLE_FORMATS(DSTUNE_LISTED_NAME) };
 enum class EmittedForm { DSTUNE_EMITTED_FORMS(DSTUNE_LISTED_NAME) };
 

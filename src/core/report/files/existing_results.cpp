@@ -182,7 +182,7 @@ void add_folder(std::vector<Problem>& problems, const char* where, const std::st
 }  // namespace
 
 ExistingResults existing_results(const CommandLine& options) {
-  if (options.resume || options.force_resume) return ExistingResults::resume;
+  if (options.resume || options.force_resume || options.requeued) return ExistingResults::resume;
   return options.overwrite ? ExistingResults::overwrite : ExistingResults::refuse;
 }
 

@@ -19,8 +19,12 @@ class Heartbeat {
   /// @throws Error  if the journal was replaced by another file, or status.json cannot be written
   void beat();
 
-  /// The same, if kHeartbeat seconds passed since the last time. That status.json cannot be written
-  /// is no reason to end a run: it is said once. @throws Error  if the journal was replaced
+  /// Takes in that there is something new to be said: an experiment began or ended.
+  void has_news() { has_news_ = true; }
+
+  /// The same as beat(), if kHeartbeat seconds passed since the last time, or one with news. That
+  /// status.json cannot be written is no reason to end a run: it is said once. @throws Error  if
+  /// the journal was replaced
   void beat_if_due();
 
  private:
@@ -30,6 +34,8 @@ class Heartbeat {
   Journal& journal_;
   const Progress& progress_;
   Clock::time_point next_{};
+  Clock::time_point next_after_event_{};
+  bool has_news_ = false;
   bool said_so_ = false;
 };
 

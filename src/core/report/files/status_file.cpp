@@ -45,6 +45,11 @@ std::string text_of(const json::value& value) {
   return value.is_null() ? "" : std::string(value.as_string());
 }
 
+std::string trim_end(std::string text) {
+  text.erase(text.find_last_not_of('\n') + 1);
+  return text;
+}
+
 std::string name_of(const RunProcess& process) {
   return process.pid == 0 ? "" : concat("; ", process.host, ", process ", process.pid);
 }
@@ -66,6 +71,9 @@ json::object to_json(const RunStatus& status) {
   if (!status.slow_workers.empty()) {
     object["slow_workers"] = json::value_from(status.slow_workers);
   }
+  if (running) {
+    for (auto& [key, value] : to_json(status.standing)) object[key] = std::move(value);
+  }
   if (status.heartbeat == 0) return object;
   object["heartbeat"] = utc_text(status.heartbeat);
   object["heartbeat_unix_s"] = status.heartbeat;
@@ -77,6 +85,7 @@ RunStatus run_status_from_json(const json::object& object) {
   RunStatus status;
   status.state = state_from(text_of(object.at("status")));
   if (status.state != RunState::running) status.exit_code = object.at("exit_code").to_number<int>();
+  if (status.state == RunState::running) status.standing = standing_from_json(object);
   const std::string best = text_of(object.at("best"));
   if (!best.empty()) status.best = best;
   status.message = text_of(object.at("message"));
@@ -117,15 +126,21 @@ Life judge(const RunStatus& status, Sight sight, Seconds age) {
 std::string describe(const RunStatus& status, Life life, Seconds age) {
   const std::string slow =
       status.slow_workers.empty() ? "" : concat("; slow: ", join(status.slow_workers, "; slow: "));
+  const Standing& standing = status.standing;
   const std::string work = concat(
-      status.experiments, status.experiments == 1 ? " experiment in " : " experiments in ",
+      status.experiments, standing.expected ? concat(" of about ", *standing.expected) : "",
+      status.experiments == 1 && !standing.expected ? " experiment in " : " experiments in ",
       fixed(status.elapsed, 0), " s",
+      life == Life::running && standing.time_left
+          ? concat(", about ", rough_time(*standing.time_left), " left")
+          : "",
       status.best ? concat(status.provisional ? ", best so far " : ", best ", *status.best) : "");
   const std::string sign =
       concat(name_of(status.process), ", last heartbeat ", fixed(age, 0), " s ago");
   switch (life) {
     case Life::running:
-      return concat("running: ", work, sign, slow);
+      return concat("running: ", work, sign, slow, '\n',
+                    trim_end(describe(standing, status.best.value_or(""), status.elapsed + age)));
     case Life::dead:
       return concat("dead: ", work, sign, "; continue it with --resume");
     case Life::finished:

@@ -10,6 +10,7 @@
 #include "core/base/json_fwd.hpp"
 #include "core/base/units.hpp"
 #include "core/report/journal/run_process.hpp"
+#include "core/report/tables/standing.hpp"
 
 namespace dstune {
 
@@ -28,12 +29,14 @@ struct RunStatus {
   std::string restart = {};    ///< why the same command with --resume would go on, or ""
   /// The finding about each worker that was found to be slow.
   std::vector<std::string> slow_workers = {};
+  Standing standing = {};  ///< while the run goes on
 };
 
 /// {"schema", "status", "exit_code", "best", "provisional", "message", "experiments", "elapsed_s",
 /// "heartbeat" and "heartbeat_unix_s" (the same moment), "process"} and, if they are not empty,
 /// "restart": "worker_lost" and "slow_workers", a list of texts; status is "running" | "found" |
-/// "nothing_fits" | "failed" | "interrupted" | "wrong_input".
+/// "nothing_fits" | "failed" | "interrupted" | "wrong_input". While it is "running" also the keys
+/// of to_json(const Standing&).
 json::object to_json(const RunStatus& status);
 /// Inverse of to_json; also of schema 1, which lacks what tells the running from the dead.
 /// @throws std::exception  if `object` is no status
@@ -59,7 +62,9 @@ constexpr Seconds kDeadAfter = 60;
 /// @param age    seconds since status.heartbeat, by the clock of the asking host
 Life judge(const RunStatus& status, Sight sight, Seconds age);
 
-/// "running: 12 experiments in 34 s, best so far z2_gas1_tmbspg4; nodeA, process 4711, ..."
+/// "running: 12 of about 40 experiments in 34 s, about 80 s left, best so far z2_gas1_tmbspg4;
+/// nodeA, process 4711, ..."; while it runs, lines follow on what runs now, the best and the last
+/// event. There is no line break at the end.
 std::string describe(const RunStatus& status, Life life, Seconds age);
 
 /// Replaces `path`, on disk when it returns. @throws Error

@@ -1,27 +1,177 @@
 #include "core/report/tables/progress.hpp"
 
+#include <algorithm>
 #include <variant>
 
+#include "core/base/one_line.hpp"
 #include "core/base/text.hpp"
 
 namespace dstune {
+namespace {
 
-std::string Progress::line(const Record& record, bool from_journal, Seconds now,
-                           std::optional<int> expected) {
+/// A name that is shortened to less says nothing any more.
+constexpr std::size_t kLeastName = 12;
+/// Names of what other lines have in full, and of what is followed by a reason.
+constexpr std::size_t kShortName = 20;
+constexpr std::size_t kLongName = 32;
+
+constexpr const char* kIsBest = "  (best so far)";
+
+std::string flops_text(double flops_per_s) {
+  return concat(fixed(flops_per_s / 1e9, 1), " GFLOP/s");
+}
+
+std::string per_second(double value, const char* unit) {
+  return concat(fixed(value, value < 1 ? 3 : 1), unit);
+}
+
+/// "before" + name + "behind" within the width, by the name's middle if need be.
+std::string with_name(const std::string& before, const std::string& name,
+                      const std::string& behind) {
+  const std::size_t taken = before.size() + behind.size();
+  const std::size_t room = kLogColumns > taken ? kLogColumns - taken : 0;
+  return concat(before, elided(name, std::max(room, kLeastName)), behind);
+}
+
+}  // namespace
+
+void Progress::expect(const Ahead& ahead, Seconds now) {
+  ahead_ = ahead;
+  expected_ = ahead.experiments ? std::optional(finished_ + *ahead.experiments) : std::nullopt;
+  if (!measuring_since_) last_ended_ = now;
+}
+
+void Progress::begins(const std::string& name, Seconds now) {
+  ends(name);
+  running_.push_back({name, now});
+}
+
+void Progress::ends(const std::string& name) {
+  std::erase_if(running_, [&](const RunningExperiment& each) { return each.name == name; });
+}
+
+std::string Progress::first_line(const std::string& name) const {
+  std::string behind = expected_ ? concat(", of about ", *expected_, " experiments; ")
+                                 : ", of a number that is not known yet; ";
+  if (!ahead_.each) {
+    behind += "time per experiment not known yet";
+  } else {
+    behind += concat("predicted: ", rough_time(*ahead_.each), " each");
+    if (const auto left = time_left(last_ended_))
+      behind += concat(", ", rough_time(*left), " in all");
+  }
+  return with_name("first: ", name, behind);
+}
+
+std::string Progress::position(Seconds now) const {
+  const bool is_known = expected_ && *expected_ >= finished_;
+  return concat("[", finished_, is_known ? concat("/~", *expected_) : "", " ", fixed(now, 0),
+                "s] ");
+}
+
+std::string Progress::numbers(const Measured& measured) const {
+  const auto interval = relative_interval(measured);
+  std::string text = format_seconds(typical_step_time(measured));
+  if (measured.varying) {
+    text += concat(", P95 ", format_seconds(measured.varying->p95_step_time));
+  } else if (interval) {
+    text += concat(" +-", fixed(*interval * 100, 1), " %");
+  }
+  if (metric_ == Metric::flops) {
+    text += concat(", ", flops_text(measured.flops_per_s_per_rank));
+  } else if (metric_ == Metric::tokens) {
+    text += concat(", ", per_second(measured.tokens_per_s, " tokens/s"));
+  } else {
+    text += concat(", ", per_second(measured.samples_per_s, " samples/s"));
+  }
+  return concat(text, ", ", format_bytes(measured.peak_memory.allocated));
+}
+
+std::string Progress::line(const Record& record, bool from_journal, Seconds now) {
   ++finished_;
-  std::string verdict;
+  const std::string& name = record.experiment.name;
+  ends(name);
+  if (!from_journal) {
+    if (!measuring_since_) measuring_since_ = record.started;
+    ++measured_here_;
+    last_ended_ = now;
+  }
   const auto* measured = std::get_if<Measured>(&record.outcome);
   const double value = measured == nullptr ? 0 : metric_value(metric_, *measured);
+  std::string verdict;
   if (measured != nullptr && (!best_ || is_better(metric_, value, *best_))) {
     best_ = value;
-    best_name_ = record.experiment.name;
-    verdict = "  (best so far)";
+    best_name_ = name;
+    best_numbers_ = numbers_of(*measured);
+    verdict = kIsBest;
   } else if (best_) {
-    verdict = concat("  (best: ", best_name_, ")");
+    verdict = concat("  (best: ", elided(best_name_, kShortName), ")");
   }
-  const std::string position = expected ? concat(finished_, "/", *expected) : concat(finished_);
-  return concat("[", position, " ", fixed(now, 0), "s] ", record.experiment.name, " -> ",
-                describe(record.outcome), from_journal ? " [from the journal]" : "", verdict);
+  const std::string begin = position(now);
+  const std::string origin = from_journal ? " [from the journal]" : "";
+  const std::string result = measured == nullptr ? describe(record.outcome) : numbers(*measured);
+  const std::size_t all = begin.size() + name.size() + 4 + result.size() + origin.size();
+  // What ended an experiment is worth more than the best, which other lines say too.
+  if (all + verdict.size() > kLogColumns && verdict != kIsBest) verdict.clear();
+  if (measured != nullptr) {
+    last_line_ = with_name(begin, name, concat(" -> ", result, origin, verdict));
+  } else {
+    const std::string told = concat(begin, elided(name, kLongName), " -> ");
+    const std::size_t taken = told.size() + origin.size() + verdict.size();
+    last_line_ =
+        concat(told, elided(result, kLogColumns - std::min(taken, kLogColumns)), origin, verdict);
+  }
+  last_line_at_ = now;
+  return last_line_;
+}
+
+std::optional<Seconds> Progress::time_left(Seconds now) const {
+  std::optional<Seconds> left;
+  const int rest = expected_ ? std::max(0, *expected_ - finished_) : 0;
+  std::optional<Seconds> pace;
+  if (measured_here_ > 0) {
+    pace = (last_ended_ - *measuring_since_) / measured_here_;
+  } else if (ahead_.each) {
+    pace = *ahead_.each / std::max(1, ahead_.side_by_side);
+  }
+  if (expected_ && pace) {
+    left = std::max(0.0, *pace * rest - std::min(*pace, std::max(0.0, now - last_ended_)));
+  }
+  if (!time_budget_) return left;
+  const Seconds until_then = std::max(0.0, *time_budget_ - now);
+  return left ? std::min(*left, until_then) : until_then;
+}
+
+std::string Progress::running_line(Seconds now) const {
+  const std::string begin = position(now);
+  const std::string name = running_.empty() ? "chooses the next" : running_.front().name;
+  std::string behind;
+  const auto add = [&](const std::string& part) {  // the first are worth the most
+    const std::size_t least = std::min(name.size(), kLeastName);
+    if (begin.size() + least + behind.size() + part.size() <= kLogColumns) behind += part;
+  };
+  if (!running_.empty()) {
+    add(concat(" since ", rough_time(std::max(0.0, now - running_.front().since))));
+    if (running_.size() > 1) add(concat(" and ", running_.size() - 1, " more"));
+  }
+  if (const auto left = time_left(now)) add(concat("; about ", rough_time(*left), " left"));
+  if (best_) {
+    add(concat("; best ", format_seconds(best_numbers_.step_time), ", ",
+               per_second(best_numbers_.samples_per_s, " samples/s")));
+    add(concat(" by ", elided(best_name_, kShortName)));
+  }
+  return with_name(begin, name, behind);
+}
+
+Standing Progress::standing(Seconds now) const {
+  Standing standing;
+  standing.running = running_;
+  standing.expected = expected_;
+  standing.time_left = time_left(now);
+  if (best_) standing.best = best_numbers_;
+  standing.last_event = last_line_;
+  standing.last_event_at = last_line_at_;
+  return standing;
 }
 
 }  // namespace dstune

@@ -7,6 +7,7 @@
 
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
+#include "core/report/files/run_folder.hpp"
 #include "core/report/journal/journal_file.hpp"
 #include "core/report/journal/journal_reader.hpp"
 #include "core/search/predict/hindsight.hpp"
@@ -15,7 +16,7 @@ namespace dstune {
 namespace {
 
 std::vector<Record> records_of_run(const TuningConfig& config) {
-  const std::string path = concat(config.autotuning.results_dir, "/journal.jsonl");
+  const std::string path = concat(last_results_dir(config.autotuning), "/journal.jsonl");
   const auto lines = read_journal_file(path);
   if (!lines) return {};
   JournalContent journal = read_own_journal(*lines, path);
@@ -39,7 +40,7 @@ std::optional<Foretold> foretell_from(const std::vector<Record>& records,
   if (!predictor) return std::nullopt;
   predictor->walk_ahead(experiments);
   Foretold foretold{concat(lessons, lessons == 1 ? " measurement in " : " measurements in ",
-                           config.autotuning.results_dir),
+                           last_results_dir(config.autotuning)),
                     {}};
   for (const Experiment& experiment : experiments) {
     try {

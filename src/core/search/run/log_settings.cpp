@@ -1,10 +1,15 @@
 #include "core/search/run/log_settings.hpp"
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <set>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/base/log.hpp"
+#include "core/base/one_line.hpp"
 #include "core/base/text.hpp"
 #include "core/config/overrides.hpp"
 #include "core/experiment/deepspeed_version.hpp"
@@ -14,6 +19,9 @@
 
 namespace dstune {
 namespace {
+
+/// The most that a name takes of a line.
+constexpr std::size_t kNameColumns = 28;
 
 void log_lines(const std::string& text) {
   for (const auto& line : split(text, '\n')) {
@@ -28,26 +36,62 @@ std::string sequence_text(const TuningConfig& config) {
   return lengths.empty() ? concat(config.settings.sequence_length) : join(lengths, ", ");
 }
 
+// "30.3 M": the exact number is in model_info.json.
+std::string count_text(std::int64_t count) {
+  constexpr std::array<const char*, 4> kUnits = {"", " k", " M", " G"};
+  auto value = static_cast<double>(count);
+  std::size_t unit = 0;
+  while (value >= 999.95 && unit + 1 < kUnits.size()) {
+    value /= 1000;
+    ++unit;
+  }
+  return unit == 0 ? concat(count) : concat(fixed(value, 1), kUnits[unit]);
+}
+
+void log_parts(const std::vector<std::string>& parts, std::string_view separator) {
+  for (const auto& line : in_lines(parts, separator)) log_line(line);
+}
+
 }  // namespace
+
+void log_beginning(const TuningConfig& config, int ranks) {
+  const int workers = ranks - 1;
+  const auto parameters = make_model_parameters(config.settings.model).total();
+  std::vector<std::string> parts = {
+      concat("dstune-mpi: tunes ", elided(config.source, kNameColumns), " (",
+             elided(config.settings.model.name, kNameColumns), ", ", count_text(parameters),
+             " parameters) on ", workers, workers == 1 ? " worker" : " workers")};
+  if (!config.model_source.empty()) parts.push_back(concat("model from ", config.model_source));
+  const std::string precision = open_precision_text(config.open_precision);
+  if (!precision.empty()) parts.push_back(concat("in ", precision));
+  parts.push_back(concat("results in ", config.autotuning.results_dir));
+  log_parts(parts, "; ");
+}
+
+void log_preflight(const std::string& summary) {
+  for (const auto& part : split(summary, ';')) {
+    if (part.empty()) continue;
+    auto facts = split(part, ',');
+    for (auto& fact : facts) fact = std::string(trim(fact));
+    facts.front() = concat("preflight: ", facts.front());
+    log_parts(facts, ", ");
+  }
+}
 
 void log_settings(const TuningConfig& config, const Machine& machine,
                   const std::vector<WorkerInfo>& workers) {
   const RunSettings& settings = config.settings;
   std::set<std::string> hosts;
   for (const auto& worker : workers) hosts.insert(worker.host);
-  const auto parameters = make_model_parameters(settings.model).total();
   const std::string deepspeed = to_text(config.deepspeed.step().version);
-  const std::string precision = open_precision_text(config.open_precision);
-  log_line(concat(
-      "dstune-mpi: ", settings.model.name, " (",
-      config.model_source.empty() ? "" : concat(config.model_source, ", "), parameters,
-      " parameters), sequence ", sequence_text(config), ", loss ", describe(settings.loss), "; ",
-      machine.workers, " workers on ", hosts.size(), hosts.size() == 1 ? " host" : " hosts", ", ",
-      machine.group_size, " per experiment, ", machine.backend, ", ",
-      format_bytes(machine.memory_limit), " and ", machine.threads_per_rank,
-      machine.threads_per_rank == 1 ? " thread" : " threads",
-      " per rank; host overhead: ", describe(machine.host_overhead), "; DeepSpeed ", deepspeed,
-      precision.empty() ? "" : concat("; in ", precision)));
+  log_parts(
+      {concat("sequence ", sequence_text(config)), concat("loss ", describe(settings.loss)),
+       concat(machine.workers, " workers on ", hosts.size(), hosts.size() == 1 ? " host" : " hosts",
+              ", ", machine.group_size, " per experiment, ", machine.backend, ", ",
+              format_bytes(machine.memory_limit), " and ", machine.threads_per_rank,
+              machine.threads_per_rank == 1 ? " thread" : " threads", " per rank"),
+       concat("host overhead: ", describe(machine.host_overhead)), concat("DeepSpeed ", deepspeed)},
+      "; ");
   const std::string free_batch = free_batch_text(config);
   if (!free_batch.empty()) log_line(free_batch);
   const DeviceInfo* device = find_device(workers.front().devices, machine.backend);

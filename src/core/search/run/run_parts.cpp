@@ -10,6 +10,7 @@
 #include "core/config/host/find_host_profile.hpp"
 #include "core/report/files/existing_results.hpp"
 #include "core/report/files/own_files.hpp"
+#include "core/report/files/run_folder.hpp"
 #include "core/report/files/supervisor_files.hpp"
 #include "core/search/feasibility/machine.hpp"
 #include "core/search/feasibility/modelled.hpp"
@@ -63,6 +64,7 @@ TuningConfig read_checked_config(const CommandLine& options, int ranks) {
                                          *options.gpus + 1)}});
   }
   TuningConfig config = read_tuning_config(options);
+  settle_run_folder(config, options);
   check_folders(config, options);
   return config;
 }
@@ -75,7 +77,7 @@ RunParts make_run_parts(WorkerPool& pool, const CommandLine& options, const Tuni
   auto earlier = earlier_journal(options, given);
   const Machine machine =
       machine_of_run(given, workers, pool.size(), host_name(), earlier_limits(earlier, given),
-                     profile_places(given.autotuning.results_dir));
+                     profile_places(results_root(given.autotuning)));
   std::filesystem::path kept_machine;
   if (given.learnt) {
     kept_machine = kept_machine_path(surroundings.cache_folder, machine.backend,

@@ -13,6 +13,7 @@
 #include "core/report/files/existing_results.hpp"
 #include "core/report/files/heartbeat.hpp"
 #include "core/report/files/leftovers.hpp"
+#include "core/report/files/run_folder.hpp"
 #include "core/report/files/status_file.hpp"
 #include "core/report/files/supervisor_files.hpp"
 #include "core/report/formats/document.hpp"
@@ -23,7 +24,9 @@
 #include "core/search/predict/hindsight.hpp"
 #include "core/search/predict/learnt_machine.hpp"
 #include "core/search/run/kept_machine.hpp"
+#include "core/search/run/log_settings.hpp"
 #include "core/search/run/preflight.hpp"
+#include "core/search/run/progress_view.hpp"
 #include "core/search/tuners/compare/profile_ties.hpp"
 #include "core/search/tuners/compare/tie_rule.hpp"
 #include "core/search/tuners/report/final_status.hpp"
@@ -55,6 +58,11 @@ std::string optimum_figures(const TuningResult& result) {
   return chosen == configurations.end() ? "" : figures_text(*chosen);
 }
 
+/// Whether it checks or measures the machine, which no table and no count has.
+bool is_beside_search(const Experiment& experiment) {
+  return experiment.measures_machine || experiment.is_reference;
+}
+
 /// A run whose results directory is ours.
 class Run {
  public:
@@ -71,16 +79,21 @@ class Run {
             this_process(parts.surroundings.launcher_folder),
             [folder = config_.autotuning.results_dir] { return another_run_lives(folder); },
             earlier ? &*earlier : nullptr),
-        progress_(config_.autotuning.metric),
+        progress_(config_.autotuning.metric, config_.time_budget),
+        view_(parts.options.progress, progress_),
         heartbeat_(results_, journal_, progress_) {
     leave_results_folder(results_.path());
+    point_latest_at(config_.autotuning);
     if (parts.options.retry_failed) journal_.forget_failures();
     const std::string warning = warning_of_other_groups(journal_.records(), parts.group_size);
     if (!warning.empty()) log_warning(warning);
     remove_leftovers(config_.autotuning.results_dir, config_.autotuning.exps_dir,
                      {journal_.names(), journal_.past_processes()},
                      parts.surroundings.launcher_folder);
-    pool_.call_while_waiting([this] { heartbeat_.beat_if_due(); });
+    pool_.call_while_waiting([this] {
+      heartbeat_.beat_if_due();
+      view_.refresh(journal_.now());
+    });
   }
   ~Run() { pool_.call_while_waiting({}); }
   Run(const Run&) = delete;
@@ -104,20 +117,32 @@ class Run {
         pool_, journal_,
         [this, &scheduler](const Record& record, bool from_journal) {
           progress_.set_slow_workers(scheduler.slow_workers());
-          if (record.experiment.measures_machine || record.experiment.is_reference) return;
+          heartbeat_.has_news();
+          if (is_beside_search(record.experiment)) return progress_.ends(record.experiment.name);
           results_.write_record(record);
-          log_line(progress_.line(record, from_journal, journal_.now()));
+          view_.say(progress_.line(record, from_journal, journal_.now()));
         },
         parts_.surroundings.interrupted);
+    scheduler.call_at_start([this](const Experiment& experiment) { begin(experiment); });
     preflight_ = run_preflight(config_, parts_.group_size, scheduler, parts_.workers);
-    if (!preflight_.summary.empty()) log_line(concat("preflight: ", preflight_.summary));
+    log_preflight(preflight_.summary);
     const bool goes_on = !scheduler.wrong_sums() && !parts_.surroundings.interrupted();
     if (config_.preflight == Preflight::only && goes_on) return std::nullopt;
     return tune(config_, parts_.group_size, scheduler, parts_.predictor, parts_.dry_run,
-                start_factors(journal_.learnt()));
+                start_factors(journal_.learnt()),
+                [this](const Ahead& ahead) { progress_.expect(ahead, journal_.now()); });
+  }
+
+  /// Before the first experiment of this run ends, its reader knows what is to come.
+  void begin(const Experiment& experiment) {
+    progress_.begins(experiment.name, journal_.now());
+    heartbeat_.has_news();
+    if (is_beside_search(experiment) || std::exchange(has_begun_, true)) return;
+    view_.say(progress_.first_line(experiment.name));
   }
 
   int finish_preflight() {
+    view_.take_away();
     journal_.stay_in_place();
     RunStatus status;
     status.elapsed = journal_.now();
@@ -137,6 +162,7 @@ class Run {
   }
 
   int finish(const TuningResult& result) {
+    view_.take_away();
     journal_.stay_in_place();
     // An experiment that lost its worker may be one that kills workers, so that it still counts as
     // a crash of its own.
@@ -276,6 +302,8 @@ class Run {
   ResultsDirectory results_;
   Journal journal_;
   Progress progress_;
+  ProgressView view_;
+  bool has_begun_ = false;  ///< an experiment of the search was sent to its workers
   Heartbeat heartbeat_;
   PreflightReport preflight_;
 };
@@ -300,6 +328,7 @@ RunInput read_run_input(const CommandLine& options, int ranks) {
   RunInput input;
   input.exit_code = guarded([&] {
     input.config.emplace(read_checked_config(options, ranks));
+    log_beginning(*input.config, ranks);
     return int{exit_found};
   });
   return input;
@@ -309,6 +338,7 @@ int run_tuning(const CommandLine& options, const TuningConfig& given, WorkerPool
                const std::vector<WorkerInfo>& workers, const Surroundings& surroundings) {
   return guarded([&] {
     RunParts parts = make_run_parts(pool, options, given, workers, surroundings);
+    make_run_folder(parts.config.autotuning, options);
     Run run(parts, pool, std::move(parts.earlier));
     return run.run();
   });

@@ -113,6 +113,7 @@ void Scheduler::start_what_fits(Batch& batch) {
     batch.queue.pop_front();
     batch.running.emplace(id, std::move(running));
     pool_.start(id, experiment, ranks);
+    if (start_listener_) start_listener_(experiment);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/experiment/experiment.hpp"
@@ -50,6 +51,11 @@ class Scheduler {
 
   /// `listener` and `stop_requested` may be empty.
   Scheduler(WorkerPool& pool, Journal& journal, Listener listener, StopRequest stop_requested);
+
+  /// Calls `listener` for each experiment that is sent to workers from now on, a second try too.
+  void call_at_start(std::function<void(const Experiment&)> listener) {
+    start_listener_ = std::move(listener);
+  }
 
   /// Runs `batch` and returns its records in the order of `batch`; equal experiments run once and
   /// have one record. The list is shorter if the run was stopped, if too few workers are left for a
@@ -122,6 +128,7 @@ class Scheduler {
   WorkerPool& pool_;
   Journal& journal_;
   Listener listener_;
+  std::function<void(const Experiment&)> start_listener_ = {};
   StopRequest stop_requested_;
   std::uint64_t next_id_ = 1;
   bool stopped_ = false;

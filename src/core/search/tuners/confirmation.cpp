@@ -65,6 +65,36 @@ std::vector<Contender> Confirmation::chosen_contenders() {
   return named.empty() ? choose_contenders(found_, metric_, kWindow, kMostContenders) : named;
 }
 
+int Confirmation::until_next_look() const {
+  int most = 0;
+  int missing = 0;
+  const auto left = left_in_race();
+  for (const std::size_t i : left) most = std::max(most, contenders_[i].repetitions);
+  for (const std::size_t i : left) missing += most - contenders_[i].repetitions;
+  int target = std::max(most, 1);
+  if (by_ == ConfirmBy::duels) {
+    if (missing == 0 && most > 0) ++target;  // this look is over
+    while (!is_look(target) && target < kMostRepetitions) ++target;
+  }
+  return missing + (target - most) * static_cast<int>(left.size());
+}
+
+std::optional<int> Confirmation::still_to_come() {
+  if (!asked_.empty()) return until_next_look();
+  const auto inside = tuner_->still_to_come();
+  if (!inside) return std::nullopt;
+  constexpr int kFirstLook = 2;
+  const auto named = static_cast<int>(tuner_->contenders().size());
+  return *inside + (by_ == ConfirmBy::duels ? kFirstLook * std::max(2, named) : 0);
+}
+
+std::optional<Seconds> Confirmation::foretold(const std::string& name) {
+  const auto asked = asked_.find(name);
+  if (asked == asked_.end()) return tuner_->foretold(name);
+  const auto* const measured = measured_of(contenders_[asked->second].record);
+  return measured == nullptr ? std::nullopt : std::optional(typical_step_time(*measured));
+}
+
 std::optional<Candidate> Confirmation::repetition() {
   if (by_ == ConfirmBy::duels && contenders_.size() < 2) return std::nullopt;
   for (std::size_t i = 0; i < contenders_.size(); ++i) {

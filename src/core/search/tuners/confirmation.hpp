@@ -44,6 +44,9 @@ class Confirmation : public Tuner {
   void learn(const Record& record) override;
   std::optional<Record> best() override;
   std::vector<PredictedStep> predictions() override { return tuner_->predictions(); }
+  /// The repetitions up to the next look count, and before there are any, those up to the first.
+  std::optional<int> still_to_come() override;
+  std::optional<Seconds> foretold(const std::string& name) override;
   /// The remarks of the tuner inside; by duels also how the optimum was confirmed, its ties, and
   /// the repetitions that were far from the first measurement.
   std::vector<std::string> remarks() override;
@@ -53,6 +56,8 @@ class Confirmation : public Tuner {
 
  private:
   std::vector<Contender> chosen_contenders();
+  /// The repetitions until the contenders are compared next.
+  int until_next_look() const;
   std::optional<Candidate> repetition();
   std::optional<Candidate> repetition_of_duels();
   /// The indices of the contenders that are repeated until they are beaten or fail.

@@ -121,6 +121,18 @@ std::vector<std::size_t> GuidedTuner::choose(std::size_t count) {
   return chosen;
 }
 
+std::optional<int> GuidedTuner::still_to_come() {
+  const int most = PoolTuner::still_to_come().value_or(0);
+  if (has_learnt_enough() && outlook().chance_of_any < config().stop_at_chance) return 0;
+  const std::size_t least = kLeastMeasured - std::min(kLeastMeasured, trials().measurements());
+  return std::min(most, static_cast<int>(std::max(least, outlook().next.size())));
+}
+
+std::optional<Seconds> GuidedTuner::foretold(const std::string& name) {
+  outlook();  // the belief knows the physics from here on
+  return std::exp(belief_.mean(trials().index_of(name)));
+}
+
 std::optional<Record> GuidedTuner::best() {
   const auto best = outlook().best;
   return best ? std::optional(trials().record(*best)) : std::nullopt;

@@ -29,6 +29,9 @@ class GuidedTuner final : public PoolTuner {
   std::optional<Record> best() override;
   std::vector<std::string> contenders() override;
   std::vector<PredictedStep> predictions() override;
+  /// Those that may still be the best, each of which is either tried or loses its chance.
+  std::optional<int> still_to_come() override;
+  std::optional<Seconds> foretold(const std::string& name) override;
   /// The remarks of PoolTuner, with the number of untried candidates and the chance that one was
   /// better.
   std::vector<std::string> remarks() override;

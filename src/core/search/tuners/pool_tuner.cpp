@@ -47,6 +47,12 @@ std::optional<Record> PoolTuner::best() {
   return best ? std::optional(trials_.record(*best)) : std::nullopt;
 }
 
+std::optional<int> PoolTuner::still_to_come() {
+  if (!why_over().empty()) return 0;
+  const auto most = static_cast<std::size_t>(config_.autotuning.tuner_num_trials);
+  return static_cast<int>(std::min(trials_.size(), most) - std::min(trials_.tried(), most));
+}
+
 std::string PoolTuner::end() const { return ""; }
 
 std::string PoolTuner::why_over() const {

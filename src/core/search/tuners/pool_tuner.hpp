@@ -25,6 +25,8 @@ class PoolTuner : public Tuner {
   std::vector<Candidate> next(int free_groups) final;
   void learn(const Record& record) final;
   std::optional<Record> best() override;
+  /// As many as tuner_num_trials leaves, if nothing ends the search before.
+  std::optional<int> still_to_come() override;
   /// How many candidates of how many were tried, and what ended the search.
   std::vector<std::string> remarks() override;
 

@@ -21,6 +21,12 @@ class TimeBudget final : public Tuner {
   std::optional<Record> best() override { return tuner_->best(); }
   std::vector<std::string> contenders() override { return tuner_->contenders(); }
   std::vector<PredictedStep> predictions() override { return tuner_->predictions(); }
+  std::optional<int> still_to_come() override {
+    return has_cut_ ? std::optional(0) : tuner_->still_to_come();
+  }
+  std::optional<Seconds> foretold(const std::string& name) override {
+    return tuner_->foretold(name);
+  }
   /// The remarks of the tuner inside, with one that the budget ended the search if it did.
   std::vector<std::string> remarks() override;
 

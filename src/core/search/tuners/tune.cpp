@@ -1,6 +1,7 @@
 #include "core/search/tuners/tune.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -155,9 +156,24 @@ bool look_after(MachineWatch& watch, Scheduler& scheduler, std::vector<Record>& 
   return goes_on;
 }
 
+/// What one experiment takes where its step takes `step_time`; to set it up takes longer.
+Seconds experiment_time(const RunSettings& settings, Seconds step_time) {
+  return std::max(settings.least_warmup_time, settings.warmup_steps * step_time) +
+         std::max(settings.least_measure_time, settings.measure_steps * step_time);
+}
+
+/// @param has_rates  whether the predictor knows the machine
+Ahead ahead_of(Tuner& tuner, const std::vector<Experiment>& batch, bool has_rates) {
+  Ahead ahead{tuner.still_to_come(), std::nullopt, static_cast<int>(batch.size())};
+  const auto step_time = has_rates ? tuner.foretold(batch.front().name) : std::nullopt;
+  if (step_time) ahead.each = experiment_time(batch.front().settings, *step_time);
+  return ahead;
+}
+
 /// Measures the candidates for which the tuner asks, until it is finished or the run is stopped.
 std::vector<Record> measure(const TuningConfig& config, int group_size, Scheduler& scheduler,
-                            Tuner& tuner, MachineWatch& watch, bool& stopped) {
+                            Tuner& tuner, MachineWatch& watch, bool& stopped,
+                            const std::function<void(const std::vector<Experiment>&)>& tell) {
   std::vector<Record> all;
   std::set<std::string> names;
   while (!stopped) {
@@ -166,6 +182,7 @@ std::vector<Record> measure(const TuningConfig& config, int group_size, Schedule
       batch.push_back(make_experiment(config, group_size, std::move(candidate)));
     }
     if (batch.empty()) break;
+    tell(batch);
     auto records = scheduler.run(batch);
     stopped = records.size() < batch.size() || !look_after(watch, scheduler, records);
     for (Record& record : records) {
@@ -200,7 +217,7 @@ void drop_twin_of_baseline(const TuningConfig& config, int group_size, std::vect
 
 TuningResult search(const TuningConfig& config, int group_size, Scheduler& scheduler,
                     const MemoryPredictor& predictor, const DryRunner& run_dry,
-                    const PartFactors& start) {
+                    const PartFactors& start, const AheadListener& tell) {
   warn_of_fast_mode(config);
   TuningResult result;
   result.stages = plan_stages(config, group_size, predictor);
@@ -230,7 +247,11 @@ TuningResult search(const TuningConfig& config, int group_size, Scheduler& sched
   };
   const auto tuner = make_tuner(parts);
   MachineWatch watch(config.time_budget);
-  auto records = measure(config, group_size, scheduler, *tuner, watch, result.stopped);
+  const bool has_rates = rates && *rates != RunRates(estimated_rates(config.settings));
+  auto records = measure(config, group_size, scheduler, *tuner, watch, result.stopped,
+                         [&](const std::vector<Experiment>& batch) {
+                           if (tell) tell(ahead_of(*tuner, batch, has_rates));
+                         });
   result.best = tuner->best();
   drop_twin_of_baseline(config, group_size, records, result.best);
   if (rates) result.host_rates = rates->host();
@@ -254,8 +275,8 @@ TuningResult search(const TuningConfig& config, int group_size, Scheduler& sched
 
 TuningResult tune(const TuningConfig& config, int group_size, Scheduler& scheduler,
                   const MemoryPredictor& predictor, const DryRunner& dry_run,
-                  const PartFactors& start) {
-  auto result = search(config, group_size, scheduler, predictor, dry_run, start);
+                  const PartFactors& start, const AheadListener& tell) {
+  auto result = search(config, group_size, scheduler, predictor, dry_run, start, tell);
   result.shortage = scheduler.shortage();
   result.lost_devices = scheduler.lost_devices();
   result.slow_workers = scheduler.slow_workers();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "core/device/rates/host_rates.hpp"
 #include "core/report/files/predicted_steps.hpp"
 #include "core/report/journal/journal.hpp"
+#include "core/report/tables/progress.hpp"
 #include "core/search/feasibility/stage_plan.hpp"
 #include "core/search/predict/step_part.hpp"
 #include "core/search/schedule/scheduler.hpp"
@@ -75,12 +77,16 @@ std::optional<Pool> plan_pool(const TuningConfig& config, int group_size,
 std::vector<Experiment> experiments_of(const TuningConfig& config, int group_size,
                                        const Pool& pool);
 
+/// Is called before the scheduler runs what a tuner asks for.
+using AheadListener = std::function<void(const Ahead& ahead)>;
+
 /// Runs the experiments for which the tuner asks, until it is finished.
 /// @param start  see StepTimePredictor
+/// @param tell   hears what is to come; it may be empty
 /// @throws ConfigError  as plan_stages() does
 TuningResult tune(const TuningConfig& config, int group_size, Scheduler& scheduler,
                   const MemoryPredictor& predictor = make_memory_predictor(),
-                  const DryRunner& dry_run = make_dry_runner(),
-                  const PartFactors& start = kAsRated);
+                  const DryRunner& dry_run = make_dry_runner(), const PartFactors& start = kAsRated,
+                  const AheadListener& tell = {});
 
 }  // namespace dstune

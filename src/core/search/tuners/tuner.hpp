@@ -28,6 +28,13 @@ class Tuner {
   /// Learns the outcome of a candidate, whatever it is.
   virtual void learn(const Record& record) = 0;
 
+  /// About how many candidates it asks for from now on, those of the last next() included and as
+  /// far as it can tell; none: it cannot tell. Asked after next(), before anything more is learnt.
+  virtual std::optional<int> still_to_come() { return std::nullopt; }
+
+  /// The step time that is believed of a candidate for which next() asked; none: nothing is.
+  virtual std::optional<Seconds> foretold(const std::string&) { return std::nullopt; }
+
   /// The best record so far; none if nothing was measured.
   virtual std::optional<Record> best() = 0;
 

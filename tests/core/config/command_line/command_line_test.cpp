@@ -46,6 +46,21 @@ TEST(ParseCommandLine, ReadsEveryOption) {
   EXPECT_TRUE(line.share_gpu);
 }
 
+TEST(ParseCommandLine, ShowsProgressInOneOfFourWays) {
+  const auto progress = [](const char* word) {
+    return parse_command_line({"--progress", word, "config.json"}).progress;
+  };
+
+  EXPECT_EQ(parse_command_line({"config.json"}).progress, ProgressStyle::automatic);
+  EXPECT_EQ(progress("auto"), ProgressStyle::automatic);
+  EXPECT_EQ(progress("lines"), ProgressStyle::lines);
+  EXPECT_EQ(progress("terminal"), ProgressStyle::terminal);
+  EXPECT_EQ(progress("none"), ProgressStyle::none);
+  EXPECT_EQ(
+      faults_of_line({"--progress", "bar", "config.json"}),
+      Faults{"--progress  is \"bar\"; accepted: \"auto\", \"lines\", \"terminal\", \"none\""});
+}
+
 TEST(ParseCommandLine, TakesTheTrainingCommandAsItIs) {
   const auto line =
       parse_command_line({"c.json", "--", "python", "train.py", "--resume", "--", "x"});
@@ -122,6 +137,8 @@ TEST(ParseCommandLine, SendsOptionsOfMpirunWhereTheyBelong) {
 }
 
 TEST(ParseCommandLine, StatusNeedsNoConfiguration) {
+  EXPECT_EQ(parse_command_line({"--status"}).status_dir, kDefaultResultsDir);
+  EXPECT_EQ(parse_command_line({"--status", "--format", "json"}).status_dir, kDefaultResultsDir);
   const auto options = parse_command_line({"--status", "results"});
 
   EXPECT_EQ(options.action, CommandLine::Action::status);

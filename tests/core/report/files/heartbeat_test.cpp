@@ -56,6 +56,25 @@ TEST_F(HeartbeatTest, IsDueAtOnceAndThenNotForAWhile) {
   EXPECT_FALSE(std::filesystem::exists(status_));
 }
 
+TEST_F(HeartbeatTest, SaysWhatRuns) {
+  progress_.begins("z1_gas1_tmbspg2", 0);
+
+  heartbeat_.beat();
+
+  ASSERT_EQ(status().standing.running.size(), 1U);
+  EXPECT_EQ(status().standing.running.front().name, "z1_gas1_tmbspg2");
+}
+
+TEST_F(HeartbeatTest, NewsDoNotWriteTheFileEachTime) {
+  heartbeat_.beat_if_due();
+  EXPECT_TRUE(std::filesystem::remove(status_));
+  heartbeat_.has_news();
+
+  heartbeat_.beat_if_due();
+
+  EXPECT_FALSE(std::filesystem::exists(status_));
+}
+
 TEST_F(HeartbeatTest, WritesADeletedFolderAnew) {
   std::filesystem::remove_all(folder_);
 

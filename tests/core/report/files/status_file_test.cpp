@@ -101,6 +101,23 @@ TEST(StatusFile, IsReadAsEarlierVersionsWroteIt) {
   EXPECT_EQ(judge(status, look_for(status.process), 1e9), Life::unknown);
 }
 
+TEST(StatusFile, SaysWhatRunsAndWhatIsLeftWhileItRuns) {
+  RunStatus status{RunState::running, 0, "z1_gas1_tmbspg4", "", 3, 34.5, true};
+  status.process = {"nodeA", 4711, 99, "pid:[1]", ""};
+  status.heartbeat = 1'795'311'720;
+  status.standing = {.running = {{"z2_gas1_tmbspg4", 30}}, .expected = 40, .time_left = 200};
+
+  const RunStatus read = run_status_from_json(to_json(status));
+
+  EXPECT_EQ(to_json(read), to_json(status));
+  EXPECT_EQ(describe(read, Life::running, 3),
+            "running: 3 of about 40 experiments in 34 s, about 3 min left, best so far "
+            "z1_gas1_tmbspg4; nodeA, process 4711, last heartbeat 3 s ago\n"
+            "  runs now: z2_gas1_tmbspg4 since 8 s");
+  status.state = RunState::found;
+  EXPECT_FALSE(to_json(status).contains("running")) << "nothing runs any more";
+}
+
 TEST(Judge, TellsTheRunningTheDeadAndTheFinishedApart) {
   RunStatus running;
   running.heartbeat = 1;
@@ -120,7 +137,8 @@ TEST(DescribeStatus, BeginsWithTheAnswer) {
 
   EXPECT_EQ(describe(status, Life::running, 3),
             "running: 3 experiments in 34 s, best so far z1_gas1_tmbspg4; nodeA, process 4711, "
-            "last heartbeat 3 s ago");
+            "last heartbeat 3 s ago\n"
+            "  runs now: no experiment, since the next one is being chosen");
   EXPECT_EQ(describe(status, Life::dead, 73),
             "dead: 3 experiments in 34 s, best so far z1_gas1_tmbspg4; nodeA, process 4711, last "
             "heartbeat 73 s ago; continue it with --resume");

@@ -155,6 +155,27 @@ std::string log_of(const std::function<int()>& run) {
   return log;
 }
 
+TEST_F(TuningRunTest, SaysWhatItBeginsBeforeTheFirstExperimentEnds) {
+  const std::string log = log_of([this] { return run(); });
+
+  EXPECT_THAT(log, StartsWith("dstune-mpi: tunes "));
+  EXPECT_LT(log.find("\nfirst: z1_gas1_tmbspg1, of "), log.find("\n[1"));
+  for (const auto& line : split(log, '\n')) {
+    if (line.starts_with("[") || line.starts_with("first: ")) {
+      EXPECT_LE(line.size(), 100U) << line;
+    }
+  }
+}
+
+TEST_F(TuningRunTest, SaysNothingOfExperimentsIfAsked) {
+  options_.progress = ProgressStyle::none;
+
+  const std::string log = log_of([this] { return run(); });
+
+  EXPECT_THAT(log, Not(HasSubstr("z1_gas1_tmbspg1")));
+  EXPECT_THAT(log, HasSubstr("best: z1_gas1_tmbspg2, written to "));
+}
+
 class LearntTest : public TuningRunTest {
  protected:
   LearntTest() {

@@ -58,6 +58,18 @@ TEST_F(SchedulerTest, RunsInOrderOnDisjointRanksAsManyAsFit) {
   EXPECT_EQ(pool.starts()[2].running, 2) << "x is over, y still runs";
 }
 
+TEST_F(SchedulerTest, SaysWhatIsSentToWorkers) {
+  ScriptedPool pool(workers_on("a", 1, 1), measured);
+  std::vector<std::string> sent;
+  Scheduler(pool, *journal_, {}, {}).run({make_named("x", 1)});
+  Scheduler scheduler(pool, *journal_, {}, {});
+  scheduler.call_at_start([&](const Experiment& each) { sent.push_back(each.name); });
+
+  scheduler.run({make_named("x", 1), make_named("y", 1)});
+
+  EXPECT_THAT(sent, ElementsAre("y")) << "the journal knows the other";
+}
+
 TEST_F(SchedulerTest, RunsEqualExperimentsOnce) {
   ScriptedPool pool(workers_on("a", 1, 1), measured);
   Scheduler scheduler(pool, *journal_, {}, {});

@@ -65,6 +65,23 @@ TEST_F(ConfirmationTest, TwoRepetitionsOfEachAreEnoughWhereTheOrderIsBeyondNoise
   EXPECT_THAT(confirmed.remarks().back(), Not(HasSubstr("not told apart")));
 }
 
+TEST_F(ConfirmationTest, CountsTheRepetitionsUpToTheNextLookAmongWhatIsToCome) {
+  rows_ = {{"slow"}, {"fast"}, {"slowest"}};
+  times_ = {{"slow", {1.3, 1.3, 1.3}}, {"fast", {1, 1, 1}}, {"slowest", {2}}};
+  auto confirmed = tuner();
+  std::vector<int> still_to_come;
+
+  for (int trial = 0;; ++trial) {
+    const auto asked = confirmed.next(1);
+    if (asked.empty()) break;
+    still_to_come.push_back(confirmed.still_to_come().value());
+    confirmed.learn(testing_support::make_record(asked.front(), time_of(asked.front()), trial));
+  }
+
+  EXPECT_THAT(still_to_come, ElementsAre(7, 6, 5, 4, 3, 2, 1));
+  EXPECT_EQ(confirmed.foretold("fast_again1"), 1) << "as it was measured";
+}
+
 TEST_F(ConfirmationTest, RepetitionsDecideNotTheFirstNumber) {
   rows_ = {{"lucky"}, {"good"}};
   times_ = {{"lucky", {1, 1.3, 1.3}}, {"good", {1.1, 1.1, 1.1}}};

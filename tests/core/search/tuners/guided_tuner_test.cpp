@@ -79,6 +79,34 @@ TEST_F(GuidedTunerTest, StopsWhenNothingHasAChance) {
   EXPECT_EQ(guided.best()->experiment.name, "c0");
 }
 
+TEST_F(GuidedTunerTest, SaysHowManyMayFollowAndHowLongTheyTake) {
+  for (int i = 0; i < 20; ++i) {
+    rows_.push_back({"c" + std::to_string(i), 1, 1 + 0.1 * i, 1, {1 + 0.1 * i, 0.02}});
+  }
+  auto guided = tuner();
+
+  const auto first = guided.next(1);
+  EXPECT_EQ(guided.still_to_come(), 5) << "five measurements at least";
+  EXPECT_NEAR(guided.foretold("c0").value(), 1, 0.01);
+  guided.learn(testing_support::make_record(first[0], 1, 0));
+  guided.next(1);
+  EXPECT_EQ(guided.still_to_come(), 4);
+
+  search(guided, rows_);
+  EXPECT_EQ(guided.still_to_come(), 0);
+}
+
+TEST_F(GuidedTunerTest, NoMoreFollowThanTrialsAreLeft) {
+  config_.autotuning.tuner_num_trials = 3;
+  for (int i = 0; i < 8; ++i) {
+    rows_.push_back({"c" + std::to_string(i), 1, 1, 1, {1 + 0.1 * i, 1}});
+  }
+  auto guided = tuner();
+  guided.next(1);
+
+  EXPECT_EQ(guided.still_to_come(), 3);
+}
+
 TEST_F(GuidedTunerTest, GoesOnWhileOneHasAChance) {
   for (int i = 0; i < 8; ++i) {
     rows_.push_back({"c" + std::to_string(i), 1, 1, 1, {1 + 0.1 * i, 1}});

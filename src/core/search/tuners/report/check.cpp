@@ -12,6 +12,7 @@
 #include "core/input/problems.hpp"
 #include "core/model/model_spec.hpp"
 #include "core/report/files/existing_results.hpp"
+#include "core/report/files/run_folder.hpp"
 #include "core/search/feasibility/memory_here.hpp"
 #include "core/search/feasibility/memory_limit.hpp"
 #include "core/search/feasibility/memory_room.hpp"
@@ -167,6 +168,7 @@ std::optional<std::string> check_run(const CommandLine& options, const LocalBack
   Plan plan = begin_plan(options, backends);
   std::vector<Problem> problems;
   collect(problems, [&] { add_stages(plan); });
+  collect(problems, [&] { settle_run_folder(plan.config, options); });
   const std::string& results_dir = plan.config.autotuning.results_dir;
   collect(problems, [&] { check_results(plan.config, options); });
   for (auto& problem : problems) {

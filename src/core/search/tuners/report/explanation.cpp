@@ -12,6 +12,7 @@
 #include "core/config/tuning_config.hpp"
 #include "core/input/problems.hpp"
 #include "core/report/files/own_files.hpp"
+#include "core/report/files/run_folder.hpp"
 #include "core/report/formats/document.hpp"
 #include "core/report/journal/journal_reader.hpp"
 #include "core/report/tables/explain.hpp"
@@ -66,7 +67,8 @@ std::string prediction_of(const Record& record, const std::vector<Record>& recor
 
 std::string explain_recorded(const CommandLine& options) {
   const TuningConfig config = read_tuning_config(options);
-  const std::string path = concat(config.autotuning.results_dir, "/journal.jsonl");
+  const std::string results_dir = last_results_dir(config.autotuning);
+  const std::string path = concat(results_dir, "/journal.jsonl");
   const std::optional<std::string> lines = read_journal_file(path);
   if (!lines) {
     throw ConfigError(path, {{"--explain",
@@ -82,7 +84,7 @@ std::string explain_recorded(const CommandLine& options) {
   const auto account = [&] {
     std::string text =
         explain(record->experiment, record->outcome) + prediction_of(*record, journal.records);
-    const auto best = find_best(records, named_best(config.autotuning.results_dir), metric);
+    const auto best = find_best(records, named_best(results_dir), metric);
     if (best && best->experiment.key() != record->experiment.key()) {
       text += explain_differences(*record, *best, "the best");
     }

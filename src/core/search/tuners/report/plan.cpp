@@ -5,6 +5,7 @@
 
 #include "core/base/log.hpp"
 #include "core/config/command_line/hostfile.hpp"
+#include "core/report/files/run_folder.hpp"
 #include "core/search/feasibility/memory_here.hpp"
 #include "core/search/feasibility/modelled.hpp"
 #include "core/search/feasibility/stage_plan.hpp"
@@ -38,7 +39,7 @@ Plan begin_plan(const CommandLine& options, const LocalBackends& backends) {
   const TuningConfig given = read_tuning_config(planned);
   Plan plan;
   plan.machine = machine_of_plan(given, workers, backends.devices,
-                                 profile_places(given.autotuning.results_dir));
+                                 profile_places(results_root(given.autotuning)));
   plan.config = completed(given, plan.machine);
   plan.backend = backends.make_to_ask(plan.machine.backend);
   if (plan.backend) plan.device = &plan.backend->device(kOnlyAsked);
