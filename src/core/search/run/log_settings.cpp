@@ -7,6 +7,7 @@
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "core/experiment/deepspeed_version.hpp"
+#include "core/model/parameter_text.hpp"
 #include "core/search/feasibility/gpus.hpp"
 #include "core/train/families/families.hpp"
 
@@ -33,9 +34,10 @@ void log_settings(const TuningConfig& config, const Machine& machine,
   const RunSettings& settings = config.settings;
   std::set<std::string> hosts;
   for (const auto& worker : workers) hosts.insert(worker.host);
-  const auto parameters = make_model_parameters(settings.model).total();
+  const ModelParameters parameters = make_model_parameters(settings.model);
   const std::string deepspeed = to_text(config.deepspeed.step().version);
-  log_line(concat("dstune-mpi: ", settings.model.name, " (", parameters, " parameters), sequence ",
+  log_line(concat("dstune-mpi: ", settings.model.name, " (",
+                  parameter_text(parameters.total(), parameters.trainable_total()), "), sequence ",
                   sequence_text(config), ", loss ", describe(settings.loss), "; ", machine.workers,
                   " workers on ", hosts.size(), hosts.size() == 1 ? " host" : " hosts", ", ",
                   machine.group_size, " per experiment, ", machine.backend, ", ",
