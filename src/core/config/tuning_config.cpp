@@ -20,8 +20,8 @@
 #include "core/config/search_keys.hpp"
 #include "core/config/search_size.hpp"
 #include "core/config/space/read_space.hpp"
+#include "core/config/trainer/trainer_file.hpp"
 #include "core/config/tuners.hpp"
-#include "core/input/read_json.hpp"
 #include "core/train/families/families.hpp"
 
 namespace dstune {
@@ -241,14 +241,12 @@ void check_steps(const TuningConfig& config, Problems& problems) {
 
 TuningConfig read_tuning_config(const CommandLine& options) {
   Problems problems(options.config_path);
-  auto value = read_json_file(options.config_path, "", problems);
-  if (value && !value->is_object()) {
-    problems.add("file", concat("is ", describe(*value), "; accepted: a JSON object"));
-  }
-  if (!value || !value->is_object()) problems.throw_if_any();
-  auto overrides = apply_overrides(value->get_object(), options, problems);
-  auto config = read_sections(value->get_object(), options, problems);
+  auto file = read_config_file(options.config_path, problems);
+  if (!file) problems.throw_if_any();
+  auto overrides = apply_overrides(file->config, options, problems);
+  auto config = read_sections(file->config, options, problems);
   config.notes.insert(config.notes.begin(), overrides.notes.begin(), overrides.notes.end());
+  config.notes.insert(config.notes.begin(), file->notes.begin(), file->notes.end());
   config.warnings.insert(config.warnings.begin(), overrides.warnings.begin(),
                          overrides.warnings.end());
   problems.throw_if_any();
