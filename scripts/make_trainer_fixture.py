@@ -5,8 +5,8 @@
 
 Of each file: "processed", the DeepSpeed configuration when the Trainer (or the Accelerator) has filled it and before it
 knows the model, and "finalized", the same for a model of a hidden size of 64. Files of TrainingArguments and of
-LLaMA-Factory give their keys that TrainingArguments has to that class; those of accelerate go through
-`accelerate launch` until it would start the program.
+LLaMA-Factory give their keys that TrainingArguments has to that class, and those of axolotl what its builder makes of them; those of
+accelerate go through `accelerate launch` until it would start the program.
 
 It also writes tests/data/trainers/arguments_zero3.json, a whole TrainingArguments.to_json_string(), and lists the
 fields of TrainingArguments.
@@ -47,8 +47,19 @@ def arguments_of(values):
     return transformers.TrainingArguments(**known | {"use_cpu": True})
 
 
+def arguments_of_axolotl(values):
+    """As axolotl's core/builders/base.py makes them, on a device that has bf16."""
+    fp16 = values.get("fp16", False)
+    bf16 = values.get("bf16", "auto")
+    same = ("adam_beta1", "adam_beta2", "adam_epsilon", "max_grad_norm", "gradient_accumulation_steps",
+            "learning_rate", "output_dir", "weight_decay")
+    return {"per_device_train_batch_size": values.get("micro_batch_size", 1),
+            "fp16": fp16, "bf16": not fp16 if bf16 == "auto" else bf16,
+            **{key: values[key] for key in same if key in values}}
+
+
 def recorded_trainer(values):
-    arguments = arguments_of(values)
+    arguments = arguments_of(arguments_of_axolotl(values) if "base_model" in values else values)
     config = HfTrainerDeepSpeedConfig(values["deepspeed"])
     config.trainer_config_process(arguments)
     plugin = DeepSpeedPlugin(hf_ds_config=config)

@@ -1,6 +1,7 @@
 #include "core/config/trainer/integration.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,11 @@ bool are_equal(const json::value& one, const json::value& other) {
 }
 
 std::string shown(const json::value& value) { return to_json_text(value, 0); }
+
+template <class Member, class Value>
+void take(Member& member, const std::optional<Value>& value) {
+  if (value) member = *value;
+}
 
 /// Fills and compares single keys.
 class Filler {
@@ -64,12 +70,8 @@ bool is_enabled(json::object& deepspeed, std::string_view section) {
 
 }  // namespace
 
-TrainerArguments read_trainer_arguments(Translation& file) {
+TrainerArguments read_trainer_numbers(Translation& file) {
   TrainerArguments arguments;
-  const auto take = [](auto& member, auto value) {
-    if (value) member = *value;
-  };
-  take(arguments.micro_batch, file.integer("per_device_train_batch_size", 1));
   take(arguments.accumulation_steps, file.integer("gradient_accumulation_steps", 1));
   take(arguments.max_grad_norm, file.number("max_grad_norm"));
   take(arguments.learning_rate, file.number("learning_rate"));
@@ -77,6 +79,12 @@ TrainerArguments read_trainer_arguments(Translation& file) {
   take(arguments.adam_beta2, file.number("adam_beta2"));
   take(arguments.adam_epsilon, file.number("adam_epsilon"));
   take(arguments.weight_decay, file.number("weight_decay"));
+  return arguments;
+}
+
+TrainerArguments read_trainer_arguments(Translation& file) {
+  TrainerArguments arguments = read_trainer_numbers(file);
+  take(arguments.micro_batch, file.integer(arguments.micro_batch_key, 1));
   take(arguments.fp16, file.flag("fp16"));
   take(arguments.bf16, file.flag("bf16"));
   take(arguments.fp16_full_eval, file.flag("fp16_full_eval"));
@@ -88,8 +96,7 @@ TrainerArguments read_trainer_arguments(Translation& file) {
 void fill_as_trainer(const TrainerArguments& arguments, json::object& deepspeed,
                      Translation& file) {
   Filler filler(deepspeed, file);
-  filler.match("train_micro_batch_size_per_gpu", arguments.micro_batch,
-               "per_device_train_batch_size");
+  filler.match("train_micro_batch_size_per_gpu", arguments.micro_batch, arguments.micro_batch_key);
   filler.match("gradient_accumulation_steps", arguments.accumulation_steps,
                "gradient_accumulation_steps");
   filler.match("gradient_clipping", arguments.max_grad_norm, "max_grad_norm");

@@ -12,6 +12,7 @@ namespace dstune {
 
 /// What transformers.TrainingArguments says to DeepSpeed, with its defaults.
 struct TrainerArguments {
+  std::string_view micro_batch_key = "per_device_train_batch_size";  ///< the name in the file
   std::int64_t micro_batch = 8;
   std::int64_t accumulation_steps = 1;
   double max_grad_norm = 1;
@@ -27,7 +28,10 @@ struct TrainerArguments {
   bool save_on_each_node = false;
 };
 
-/// Reads the keys of TrainingArguments that these are.
+/// Reads the numbers among them but the micro-batch, by their names in TrainingArguments.
+TrainerArguments read_trainer_numbers(Translation& file);
+
+/// Reads all of them by their names in TrainingArguments.
 TrainerArguments read_trainer_arguments(Translation& file);
 
 /// Replaces "auto" by what the arguments say, as HfTrainerDeepSpeedConfig.trainer_config_process()

@@ -6,6 +6,7 @@
 
 #include "core/base/text.hpp"
 #include "core/config/trainer/accelerate_config.hpp"
+#include "core/config/trainer/axolotl.hpp"
 #include "core/config/trainer/llama_factory.hpp"
 #include "core/config/trainer/training_arguments.hpp"
 #include "core/config/trainer/translation.hpp"
@@ -41,10 +42,12 @@ std::optional<TrainerKind> trainer_of(const json::object& file) {
                                                            "compute_environment", "num_machines"};
   constexpr std::array<std::string_view, 3> kLlamaFactory = {"finetuning_type", "cutoff_len",
                                                              "template"};
+  constexpr std::array<std::string_view, 2> kAxolotl = {"base_model", "sequence_len"};
   constexpr std::array<std::string_view, 3> kTrainer = {"per_device_train_batch_size", "output_dir",
                                                         "num_train_epochs"};
   if (has_any(file, kAccelerate)) return TrainerKind::accelerate;
   if (has_any(file, kLlamaFactory)) return TrainerKind::llama_factory;
+  if (has_any(file, kAxolotl)) return TrainerKind::axolotl;
   if (has_any(file, kTrainer)) return TrainerKind::training_arguments;
   return std::nullopt;
 }
@@ -63,6 +66,9 @@ ConfigFile translate(TrainerKind kind, const json::object& file, const std::file
     case TrainerKind::llama_factory:
       deepspeed = translate_llama_factory(translation);
       break;
+    case TrainerKind::axolotl:
+      deepspeed = translate_axolotl(translation);
+      break;
   }
   return {translation.config(std::move(deepspeed)), translation.notes()};
 }
@@ -79,8 +85,8 @@ std::optional<ConfigFile> read_config_file(const std::filesystem::path& path, Pr
   if (const auto kind = trainer_of(file)) return translate(*kind, file, path, problems);
   if (is_yaml(path)) {
     problems.add("file",
-                 "is YAML of an unknown kind; accepted: the files of accelerate config and "
-                 "LLaMA-Factory, or a DeepSpeed configuration as JSON");
+                 "is YAML of an unknown kind; accepted: the files of accelerate config, "
+                 "LLaMA-Factory and axolotl, or a DeepSpeed configuration as JSON");
     return std::nullopt;
   }
   return ConfigFile{own_copy(file), {}};

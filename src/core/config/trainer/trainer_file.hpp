@@ -1,5 +1,5 @@
 // Files of trainers in the place of CONFIG.json: Hugging Face's TrainingArguments as JSON, and the
-// YAML of accelerate config and LLaMA-Factory.
+// YAML of accelerate config, LLaMA-Factory and axolotl.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,7 @@
 
 namespace dstune {
 
-enum class TrainerKind { training_arguments, accelerate, llama_factory };
+enum class TrainerKind { training_arguments, accelerate, llama_factory, axolotl };
 
 /// What a user gave, in the form of CONFIG.json.
 struct ConfigFile {

@@ -31,15 +31,6 @@ bool is_trl(Translation& file) {
          file.find("assistant_only_loss") != nullptr || file.find("dataset_text_field") != nullptr;
 }
 
-void check_optimizer(const json::object& deepspeed, Translation& file) {
-  const auto optimizer = file.text("optim");
-  if (!optimizer || deepspeed.contains("optimizer")) return;
-  if (*optimizer == "adamw_torch" || *optimizer == "adamw_torch_fused") return;
-  file.fault("optim", concat("is ", in_quotes(*optimizer),
-                             ", which is not modelled; accepted: adamw_torch, adamw_torch_fused, "
-                             "or an optimizer in the DeepSpeed file"));
-}
-
 void set_loss(Translation& file) {
   const json::value* const config = file.find("liger_kernel_config");
   if (!file.flag("use_liger_kernel").value_or(false)) return;
@@ -90,6 +81,15 @@ void set_peft(Translation& file) {
 
 }  // namespace
 
+void check_optimizer(std::string_view key, const json::object& deepspeed, Translation& file) {
+  const auto optimizer = file.text(key);
+  if (!optimizer || deepspeed.contains("optimizer")) return;
+  if (*optimizer == "adamw_torch" || *optimizer == "adamw_torch_fused") return;
+  file.fault(key, concat("is ", in_quotes(*optimizer),
+                         ", which is not modelled; accepted: adamw_torch, adamw_torch_fused, "
+                         "or an optimizer in the DeepSpeed file"));
+}
+
 json::object translate_trainer_part(const TrainerArguments& arguments, Translation& file) {
   const bool names_one = file.find("deepspeed") != nullptr;
   auto given = file.read_deepspeed("deepspeed");
@@ -102,7 +102,7 @@ json::object translate_trainer_part(const TrainerArguments& arguments, Translati
     }
   }
   fill_as_trainer(arguments, *given, file);
-  check_optimizer(*given, file);
+  check_optimizer("optim", *given, file);
   set_loss(file);
   file.leave_out(kNotModelled);
   file.refuse(kOtherSharding, "which shards without DeepSpeed");

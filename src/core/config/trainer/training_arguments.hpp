@@ -15,6 +15,10 @@ json::object translate_training_arguments(Translation& file);
 /// or without one the arguments alone; Liger's loss; and what of a step is not modelled.
 json::object translate_trainer_part(const TrainerArguments& arguments, Translation& file);
 
+/// Adds a fault if `key` names an optimizer that is not modelled, and the DeepSpeed part has none,
+/// which would win.
+void check_optimizer(std::string_view key, const json::object& deepspeed, Translation& file);
+
 /// Sets activation checkpointing, if it is on.
 /// @param reentrant  what holds where `kwargs` does not say it
 void set_checkpointing_of(bool is_on, const json::value* kwargs, bool reentrant,

@@ -66,7 +66,7 @@ json::value deepspeed_part(const json::value& config, std::vector<std::string> w
 
 TEST(TrainerFile, ConfigurationIsThatOfTransformersAndAccelerate) {
   const json::object& cases = fixture().at("cases").as_object();
-  ASSERT_EQ(cases.size(), 9U);
+  ASSERT_EQ(cases.size(), 12U);
 
   for (const auto& one : cases) {
     if (one.key() == "accelerate_zero3.yaml") continue;
@@ -103,7 +103,7 @@ TEST(TrainerFile, ValuesThatTheModelDecidesAreThoseOfTheTrainer) {
     ++compared;
   }
 
-  EXPECT_EQ(compared, 6);
+  EXPECT_EQ(compared, 9);
 }
 
 TEST(TrainerFile, ZeroInitIsAcceleratesFlagInStage3) {
@@ -157,6 +157,35 @@ TEST(TrainerFile, LlamaFactorySaysWhatTheStepIs) {
                                  {"lora_alpha", 64},
                                  {"lora_dropout", 0.1},
                                  {"target_modules", json::array{"c_attn", "c_proj"}}}}}));
+}
+
+TEST(TrainerFile, AxolotlSaysWhatTheStepIs) {
+  EXPECT_EQ(plain(read("axolotl_lora.yaml").config.at("dstune")),
+            plain(json::object{
+                {"model", "llama-3.2-1b"},
+                {"sequence_length", 2048},
+                {"lora",
+                 {{"lora_dropout", 0.05},
+                  {"r", 16},
+                  {"lora_alpha", 32},
+                  {"target_modules", json::array{"gate_proj", "down_proj", "up_proj", "q_proj",
+                                                 "v_proj", "k_proj", "o_proj"}}}},
+                {"attention", "flash"},
+                {"activation_checkpointing", true}}));
+  EXPECT_EQ(plain(read("axolotl_full.yaml").config.at("dstune")),
+            plain(json::object{
+                {"model", "gpt2"},
+                {"sequence_length", 512},
+                {"activation_checkpointing", {{"every_n_layers", 1}, {"use_reentrant", true}}},
+                {"loss", "fused"}}));
+  EXPECT_EQ(
+      plain(read("axolotl_fp16.yaml").config.at("dstune")),
+      plain(json::object{
+          {"model", "gpt2"},
+          {"sequence_length", 1024},
+          {"lora",
+           {{"lora_dropout", 0}, {"r", 8}, {"lora_alpha", 16}, {"target_modules", "all-linear"}}},
+          {"attention", "sdpa"}}));
 }
 
 TEST(TrainerFile, NotesNameTheKeysThatValuesComeFrom) {
@@ -224,6 +253,20 @@ TEST(TrainerFile, OtherStepsAreFaults) {
             (Faults{"/stage  is \"dpo\", whose steps are not modelled; accepted: sft, pt",
                     "/finetuning_type  is \"oft\", which is not modelled; accepted: full, lora",
                     "/quantization_bit  is 4, whose steps are not modelled"}));
+  EXPECT_EQ(faults_of_file(TrainerKind::axolotl, {{"base_model", "gpt2"},
+                                                  {"adapter", "qlora"},
+                                                  {"rl", "dpo"},
+                                                  {"optimizer", "muon"},
+                                                  {"tensor_parallel_size", 2},
+                                                  {"context_parallel_size", 1},
+                                                  {"gradient_checkpointing", "offload"}}),
+            (Faults{"/optimizer  is \"muon\", which is not modelled; accepted: adamw_torch, "
+                    "adamw_torch_fused, or an optimizer in the DeepSpeed file",
+                    "/adapter  is \"qlora\", which is not modelled; accepted: lora, or none",
+                    "/gradient_checkpointing  is \"offload\", which is not modelled; accepted: "
+                    "true, false",
+                    "/rl  is \"dpo\", whose steps are not modelled",
+                    "/tensor_parallel_size  is 2, which is not modelled"}));
   EXPECT_EQ(faults_of_file(TrainerKind::training_arguments,
                            {{"optim", "paged_adamw_8bit"}, {"fsdp", "full_shard"}}),
             (Faults{"/optim  is \"paged_adamw_8bit\", which is not modelled; accepted: "
