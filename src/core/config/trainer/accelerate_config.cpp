@@ -51,18 +51,14 @@ constexpr std::array<std::string_view, 8> kNotBesideFile = {
     "offload_optimizer_device",    "offload_param_device",  "offload_param_nvme_path",
     "offload_optimizer_nvme_path", "zero3_save_16bit_model"};
 
-json::value text_or(std::optional<std::string> text, std::string_view fallback) {
-  return json::string(text.value_or(std::string(fallback)));
-}
-
 // What DeepSpeedPlugin makes where there is no file.
 json::object plugin_config(Translation& section) {
   const json::value* const steps = section.find("gradient_accumulation_steps");
   const bool is_open = steps == nullptr || *steps == "auto";
   json::object zero{{"stage", section.integer("zero_stage", 0).value_or(2)}};
   const auto offload = [&](const char* part) {
-    const json::value device = text_or(section.text(concat("offload_", part, "_device")), "none");
-    json::object own{{"device", device}};
+    const auto device = section.text(concat("offload_", part, "_device")).value_or("none");
+    json::object own{{"device", json::string(device)}};
     const std::string key = concat("offload_", part, "_nvme_path");
     const auto path = section.text(key);
     if (device == "nvme" && !path) section.fault(key, "is absent; accepted: a folder on a drive");
@@ -130,13 +126,12 @@ json::object translate_accelerate_config(Translation& file) {
                                          ", which is not modelled; accepted: no, fp16, bf16"));
   }
   const json::value* const given = file.find("deepspeed_config");
-  static const json::object kNothing;
+  const json::object nothing;
   const bool is_object = given != nullptr && given->is_object();
   if (given != nullptr && !is_object) {
     file.fault("deepspeed_config", concat("is ", describe(*given), "; accepted: a mapping"));
   }
-  Translation section =
-      file.section("deepspeed_config", is_object ? given->get_object() : kNothing);
+  Translation section = file.section("deepspeed_config", is_object ? given->get_object() : nothing);
   const bool names_file = section.find("deepspeed_config_file") != nullptr;
   json::object config =
       names_file ? file_config(section, file, precision.has_value()) : plugin_config(section);
