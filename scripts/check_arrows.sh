@@ -22,7 +22,7 @@ orders=(
   "core/base: files host"
   "core/device: memory ledger operations drive dry rates"
   "core/experiment: outcome"
-  "core/config: command_line host deepspeed space model"
+  "core/config: command_line host deepspeed space model trainer"
   "core/report: formats journal tables files"
   "core/search: schedule feasibility space predict tuners run"
   "core/search/tuners: compare report"

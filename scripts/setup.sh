@@ -16,6 +16,7 @@ packages=(
   libopenblas-dev                       # sgemm of the CPU backend
   libdnnl-dev                           # its products of bf16
   libre2-dev                            # patterns of LoRA's target modules, in linear time
+  libyaml-cpp-dev                       # trainers' files
   libgtest-dev libgmock-dev             # tests
   "libboost-context${boost}-dev"        # tests: a kernel's threads on the host
   libbenchmark-dev                      # benchmarks
@@ -32,8 +33,8 @@ if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
 setup: this is no Debian or Ubuntu; nothing was installed. dstune-mpi needs, by Debian's names:
   ${packages[*]}
 that is: a C++20 compiler, CMake >= 3.24, Ninja, an MPI >= 3.1, Boost >= 1.75 (json,
-program_options; context for the tests), a BLAS with CBLAS, RE2, if possible
-oneDNN, GoogleTest, Google Benchmark and Python 3.
+program_options; context for the tests), a BLAS with CBLAS, RE2, yaml-cpp,
+if possible oneDNN, GoogleTest, Google Benchmark and Python 3.
 TEXT
   # A cluster's modules may provide all of it: CMake then names what is still missing.
   command -v cmake >/dev/null && command -v mpirun >/dev/null && command -v ninja >/dev/null

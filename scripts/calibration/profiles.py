@@ -36,7 +36,8 @@ def results_path(config, results_dir):
     config: path of CONFIG.json; results_dir: of --results-dir; "" if not given.
     """
     folder = results_dir or "autotuning_results"
-    if config and not results_dir:
+    # A trainer's YAML has no section "autotuning".
+    if config and not results_dir and not config.endswith((".yaml", ".yml")):
         folder = commented_json.read(config).get("autotuning", {}).get("results_dir", folder)
     path = pathlib.Path(folder) / "host_overhead.json"
     return path if config or results_dir or path.parent.is_dir() else None

@@ -199,7 +199,7 @@ class Plan(ProgramTest):
         finished = self.plan("--world-size", 2, example("gpt2"))
 
         self.assertEqual(finished.returncode, 0, finished.stderr)
-        self.assertIn("124,439,808", finished.stdout)
+        self.assertIn("124 M parameters", finished.stdout)
         for stage in range(4):
             self.assertRegex(finished.stdout, rf"\| +{stage} \| .*MiB")
         self.assertIn("z2_gas1_tmbspg", finished.stdout)

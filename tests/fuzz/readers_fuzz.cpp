@@ -1,6 +1,6 @@
 // Everything that people and crashes write, read by libFuzzer. The first byte of an input says
 // which reader gets the rest: c(onfiguration), m(odel), h(ostfile), j(ournal), p(lan),
-// profile of host o(verhead).
+// profile of host o(verhead), Y(AML) of trainers.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -17,8 +17,10 @@
 #include "core/config/command_line/hostfile.hpp"
 #include "core/config/host/host_profile.hpp"
 #include "core/config/model/read_model_spec.hpp"
+#include "core/config/trainer/trainer_file.hpp"
 #include "core/config/tuning_config.hpp"
 #include "core/input/read_json.hpp"
+#include "core/input/read_yaml.hpp"
 #include "core/report/journal/journal_reader.hpp"
 #include "core/search/feasibility/stage_plan.hpp"
 #include "core/search/tuners/report/plan_report.hpp"
@@ -107,6 +109,14 @@ void read_overhead(std::string_view text) {
   if (host_overhead_from_json(object) != profile->overhead) std::abort();
 }
 
+void read_trainer(std::string_view text) {
+  Problems problems("train.yaml");
+  const auto value = parse_config_yaml(text, problems);
+  if (!value || !value->is_object()) return;
+  const json::object& file = value->get_object();
+  if (const auto kind = trainer_of(file)) translate(*kind, file, "train.yaml", problems);
+}
+
 void read_by(char reader, std::string_view text) {
   switch (reader) {
     case 'c':
@@ -126,6 +136,9 @@ void read_by(char reader, std::string_view text) {
       break;
     case 'o':
       read_overhead(text);
+      break;
+    case 'y':
+      read_trainer(text);
       break;
     default:
       break;

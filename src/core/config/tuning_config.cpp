@@ -21,10 +21,10 @@
 #include "core/config/search_keys.hpp"
 #include "core/config/search_size.hpp"
 #include "core/config/space/read_space.hpp"
+#include "core/config/trainer/trainer_file.hpp"
 #include "core/config/tuners.hpp"
 #include "core/input/coercions.hpp"
 #include "core/input/key_rules.hpp"
-#include "core/input/read_json.hpp"
 #include "core/train/families/families.hpp"
 
 namespace dstune {
@@ -276,16 +276,14 @@ void check_steps(const TuningConfig& config, Problems& problems) {
 
 TuningConfig read_tuning_config(const CommandLine& options) {
   Problems problems(source_of(options));
-  std::optional<json::value> value = json::object();
-  if (!options.config_path.empty()) value = read_json_file(options.config_path, "", problems);
-  if (value && !value->is_object()) {
-    problems.add("file", concat("is ", describe(*value), "; accepted: a JSON object"));
-  }
-  if (!value || !value->is_object()) problems.throw_if_any();
-  auto overrides = apply_overrides(value->get_object(), options, problems);
-  auto config = read_sections(value->get_object(), options, problems);
+  std::optional<ConfigFile> file = ConfigFile{};
+  if (!options.config_path.empty()) file = read_config_file(options.config_path, problems);
+  if (!file) problems.throw_if_any();
+  auto overrides = apply_overrides(file->config, options, problems);
+  auto config = read_sections(file->config, options, problems);
   config.open_precision = overrides.open_precision;
   config.notes.insert(config.notes.begin(), overrides.notes.begin(), overrides.notes.end());
+  config.notes.insert(config.notes.begin(), file->notes.begin(), file->notes.end());
   config.warnings.insert(config.warnings.begin(), overrides.warnings.begin(),
                          overrides.warnings.end());
   problems.throw_if_any();

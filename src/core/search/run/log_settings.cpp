@@ -13,6 +13,7 @@
 #include "core/base/text.hpp"
 #include "core/config/overrides.hpp"
 #include "core/experiment/deepspeed_version.hpp"
+#include "core/model/parameter_text.hpp"
 #include "core/search/feasibility/gpus.hpp"
 #include "core/search/tuners/report/user_remarks.hpp"
 #include "core/train/families/families.hpp"
@@ -36,18 +37,6 @@ std::string sequence_text(const TuningConfig& config) {
   return lengths.empty() ? concat(config.settings.sequence_length) : join(lengths, ", ");
 }
 
-// "30.3 M": the exact number is in model_info.json.
-std::string count_text(std::int64_t count) {
-  constexpr std::array<const char*, 4> kUnits = {"", " k", " M", " G"};
-  auto value = static_cast<double>(count);
-  std::size_t unit = 0;
-  while (value >= 999.95 && unit + 1 < kUnits.size()) {
-    value /= 1000;
-    ++unit;
-  }
-  return unit == 0 ? concat(count) : concat(fixed(value, 1), kUnits[unit]);
-}
-
 void log_parts(const std::vector<std::string>& parts, std::string_view separator) {
   for (const auto& line : in_lines(parts, separator)) log_line(line);
 }
@@ -56,11 +45,12 @@ void log_parts(const std::vector<std::string>& parts, std::string_view separator
 
 void log_beginning(const TuningConfig& config, int ranks) {
   const int workers = ranks - 1;
-  const auto parameters = make_model_parameters(config.settings.model).total();
+  const ModelParameters parameters = make_model_parameters(config.settings.model);
   std::vector<std::string> parts = {
       concat("dstune-mpi: tunes ", elided(config.source, kNameColumns), " (",
-             elided(config.settings.model.name, kNameColumns), ", ", count_text(parameters),
-             " parameters) on ", workers, workers == 1 ? " worker" : " workers")};
+             elided(config.settings.model.name, kNameColumns), ", ", 
+             parameter_text(parameters.total(), parameters.trainable_total()), ") on ", workers,
+              workers == 1 ? " worker" : " workers")};
   if (!config.model_source.empty()) parts.push_back(concat("model from ", config.model_source));
   const std::string precision = open_precision_text(config.open_precision);
   if (!precision.empty()) parts.push_back(concat("in ", precision));

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/base/parallel.hpp"
+#include "core/base/progress_line.hpp"
 #include "core/base/text.hpp"
 #include "core/search/feasibility/make_experiment.hpp"
 #include "core/search/feasibility/micro_batches.hpp"
@@ -115,8 +116,10 @@ class PoolMaker {
         others.push_back(&kind);
       }
     }
+    ProgressLine progress(concat("stage ", funnel().stage, ": dry runs"), others.size());
     for_each_in_parallel(others.size(), [&](std::size_t i) {
       others[i]->walk = effect_of(space.config(others[i]->first));
+      progress.advance();
     });
   }
 

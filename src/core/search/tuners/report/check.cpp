@@ -11,6 +11,7 @@
 #include "core/base/text.hpp"
 #include "core/input/problems.hpp"
 #include "core/model/model_spec.hpp"
+#include "core/model/parameter_text.hpp"
 #include "core/report/files/existing_results.hpp"
 #include "core/report/files/run_folder.hpp"
 #include "core/search/feasibility/memory_here.hpp"
@@ -182,12 +183,13 @@ std::optional<std::string> check_run(const CommandLine& options, const LocalBack
   const std::string memory = check_memory(plan, backends);
   for (const auto& note : plan.config.notes) log_line(note);
   const auto& settings = plan.config.settings;
+  const ModelParameters parameters = make_model_parameters(settings.model);
   const int group_size = plan.machine.group_size;
   const auto outline =
       outline_search(plan.config, group_size, plan.stages, make_dry_runner(plan.device));
   if (outline.stages.empty()) return std::nullopt;
   return concat("would run: ", settings.model.name, " (",
-                make_model_parameters(settings.model).total(), " parameters), ", group_size,
+                parameter_text(parameters.total(), parameters.trainable_total()), "), ", group_size,
                 group_size == 1 ? " rank" : " ranks", " per experiment, ", outline_text(outline),
                 memory);
 }

@@ -11,6 +11,7 @@
 #include "core/base/units.hpp"
 #include "core/config/overrides.hpp"
 #include "core/experiment/step_config.hpp"
+#include "core/model/parameter_text.hpp"
 #include "core/report/tables/table.hpp"
 #include "core/search/feasibility/memory_beside_plan.hpp"
 #include "core/search/tuners/report/funnel_report.hpp"
@@ -19,14 +20,6 @@
 
 namespace dstune {
 namespace {
-
-std::string grouped(std::int64_t number) {
-  std::string digits = std::to_string(number);
-  for (auto end = static_cast<std::ptrdiff_t>(digits.size()) - 3; end > 0; end -= 3) {
-    digits.insert(static_cast<std::size_t>(end), 1, ',');
-  }
-  return digits;
-}
 
 std::string cell(Bytes size, bool is_known) { return is_known ? format_bytes(size) : "-"; }
 
@@ -281,8 +274,7 @@ std::string format_plan_table(const TuningConfig& config, const Machine& machine
   return concat(
       precision_line(config), "model         ", settings.model.name,
       config.model_source.empty() ? "" : concat(" (", config.model_source, ")"), ", ",
-      grouped(info.num_params), " parameters (", grouped(info.trainable_num_params),
-      " trainable)\n",
+      parameter_text(info.num_params, info.trainable_num_params), "\n",
       settings.loss == LossSettings{} ? ""
                                       : concat("loss          ", describe(settings.loss), "\n"),
       checkpointing_line(config), "ranks         ", machine.group_size, " per experiment\n",
