@@ -59,6 +59,8 @@ TEST_F(UserRemarks, CompareTheOptimumWithTheUsersConfiguration) {
   EXPECT_THAT(of_baseline({own, best}, &best), StartsWith("the optimum, z2_gas1_tmbspg8, is 1.50"));
   EXPECT_THAT(of_baseline({own, best}, &best),
               HasSubstr("times your configuration, z1_gas1_tmbspg4"));
+  const Record near = record({2, 8, 1}, 20.001);
+  EXPECT_THAT(of_baseline({own, near}, &near), testing::EndsWith(", so not told apart from it"));
   EXPECT_EQ(of_baseline({own, best}, &own),
             "your configuration, z1_gas1_tmbspg4, is the best found");
   EXPECT_EQ(of_baseline({best}, &best), "") << "it was not tried";
