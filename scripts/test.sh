@@ -18,7 +18,8 @@ shift || true
 
 case "$preset" in
   asan | tsan) scripts/setup.sh --dev ;; # clang
-  *) scripts/setup.sh ;;
+  mpich) scripts/setup.sh --dev ;;
+  *) scripts/setup.sh --tests ;;
 esac
 export DSTUNE_CMAKE_OPTIONS=${DSTUNE_CMAKE_OPTIONS--DDSTUNE_CORE_TESTS=ON} # the gate may have left it off
 scripts/build.sh "$preset"
