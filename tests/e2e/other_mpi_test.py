@@ -44,7 +44,8 @@ class OtherMpi(ProgramTest):
         return self.run_command([MPIEXEC, *mpi, "-n", str(ranks), PROGRAM, *map(str, arguments)])
 
     def slow(self):
-        return self.write_config(self.tiny(zero_optimization={"stage": [0, 2]}, dstune={"measure_steps": 20}))
+        return self.write_config(self.tiny(zero_optimization={"stage": [0, 2]}, train_micro_batch_size_per_gpu=[1, 4],
+                                           dstune={"measure_steps": 20}))
 
     def begin(self):
         for left in (self.results, self.directory / "autotuning_exps"):
@@ -64,19 +65,19 @@ class OtherMpi(ProgramTest):
         gone = wait_until(lambda: not run.processes(), 10)  # but for a second's sleep
         self.assertIsNotNone(gone, str(run.processes()))
 
-    def assert_each_measured_once(self):
+    def assert_each_measured_once(self, number=4):
         measured = names(events(self.results, "finished"))
         self.assertEqual(len(measured), len(set(measured)))
-        self.assertEqual(len(measured), 6)
+        self.assertEqual(len(measured), number)
 
     def test_tunes_on_cpu_ranks_and_resumes(self):
         config = self.write_config(self.tiny(zero_optimization={"stage": [1, 3]}))
         self.tune_well(3, config)
-        self.assert_each_measured_once()
+        self.assert_each_measured_once(6)
 
         again = self.tune_well(3, config, "--resume")
 
-        self.assert_each_measured_once()
+        self.assert_each_measured_once(6)
         self.assertIn("best: ", again.stderr)
 
     def test_tunes_in_virtual_time_with_several_experiments_at_once(self):
@@ -130,7 +131,7 @@ class OtherMpi(ProgramTest):
         self.assert_each_measured_once()
 
     def test_a_signal_ends_it_with_what_was_found(self):
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
+        for number in (signal.SIGINT, signal.SIGTERM):
             with self.subTest(number):
                 run = self.begin()
                 os.kill(run.process.pid, number)
