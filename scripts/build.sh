@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 preset=${1:-default}
 shift || true
 
-export CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja}
+if command -v ninja >/dev/null; then export CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja}; fi
 if command -v ccache >/dev/null; then # what another checkout compiled is not compiled again
   export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER-ccache}
   export CMAKE_CUDA_COMPILER_LAUNCHER=${CMAKE_CUDA_COMPILER_LAUNCHER-ccache}

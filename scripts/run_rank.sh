@@ -9,7 +9,12 @@ shift
 export DSTUNE_SUPERVISED=1 DSTUNE_EXIT_CODE_FILE=$folder/exit-code
 unset OMPI_MCA_orte_local_tmpdir_base # mpirun's own: ranks have their daemon's
 [ -d "${OMPI_MCA_btl_vader_backing_directory:-}" ] || unset OMPI_MCA_btl_vader_backing_directory # of mpirun's host
-[ "${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${SLURM_PROCID:-0}}}" = 0 ] || exec "$@"
+# As rank_of_launcher() in src/mpi/base/launcher.cpp.
+for rank in "${OMPI_COMM_WORLD_RANK:-}" "${PMIX_RANK:-}" "${PMI_RANK:-}" "${PALS_RANKID:-}" "${FLUX_TASK_RANK:-}" \
+  "${SLURM_PROCID:-}" 0; do
+  [ -z "$rank" ] || break
+done
+[ "$rank" = 0 ] || exec "$@"
 export DSTUNE_RESULTS_FILE=$folder/results DSTUNE_COMMAND_FILE=$folder/command
 
 # They come to the whole process group: the program handles them.

@@ -7,7 +7,7 @@
 #   --shared DIR  rank 0 may run on another host, which sees DIR, or the user's home where DIR is not to be written to
 #   --gpu-hosts   in a Slurm job with GPUs mpirun gets a host file with a slot for each
 #   --set N=V     a variable for the launcher alone
-#   LAUNCHER      mpirun or srun, with its options
+#   LAUNCHER      mpirun, mpiexec, srun or flux, with its options
 #
 # Where standard error is a terminal the program is told so, by --progress terminal.
 # The launcher has a process group of its own. INT, TERM, HUP, USR1 and USR2 ask rank 0 once to stop and
@@ -25,6 +25,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/supervise/folders.sh"
 . "$here/supervise/follow.sh"
 . "$here/supervise/journal.sh"
+. "$here/supervise/kind.sh"
 . "$here/supervise/launcher.sh"
 
 requeue=false
@@ -43,6 +44,7 @@ done
 launcher=()
 while [ $# -gt 0 ] && [ "$1" != -- ]; do launcher+=("$1"); shift; done
 shift
+kind=$(launcher_kind "${launcher[0]}")
 program=$1
 shift
 arguments=("$@")
@@ -134,6 +136,8 @@ go_on() {
 
 settle_death() {
   local what="the launcher died"
+  # Hydra ends all ranks when one dies.
+  [ "$kind" != hydra ] || what="a rank or the launcher died"
   [ -z "$code" ] || what="rank 0 died (exit code $code)"
   heed_stop
   if ! $rank_0_started && ! was_launcher_killed; then
@@ -159,7 +163,7 @@ for signal in INT TERM HUP USR1 USR2; do
   # shellcheck disable=SC2064
   trap "ask_to_stop $signal" "$signal"
 done
-trap 'signal_launcher TSTP; kill -STOP $$; signal_launcher CONT' TSTP
+trap 'pause_ranks; kill -STOP $$; continue_ranks' TSTP
 
 remove_leftovers
 if $requeue; then

@@ -17,10 +17,15 @@ preset=${1:-default}
 shift || true
 
 case "$preset" in
-  asan | tsan) scripts/setup.sh --dev ;; # clang
-  *) scripts/setup.sh ;;
+  asan | tsan | mpich) scripts/setup.sh --dev ;; # clang, MPICH
+  *) scripts/setup.sh --tests ;;
 esac
-export DSTUNE_CMAKE_OPTIONS=${DSTUNE_CMAKE_OPTIONS--DDSTUNE_CORE_TESTS=ON} # the gate may have left it off
-scripts/build.sh "$preset"
+case "$preset" in
+  mpich) ;; # without core's, whatever the gate does
+  *) export DSTUNE_CMAKE_OPTIONS=${DSTUNE_CMAKE_OPTIONS--DDSTUNE_CORE_TESTS=ON} ;; # the gate may have left it off
+esac
+targets=()
+[ "$preset" != mpich ] || targets=(dstune-mpi mpi_tests) # what a library of MPI changes
+scripts/build.sh "$preset" ${targets[@]+"${targets[@]}"}
 # One more than there are cores: tests of processes mostly wait.
 ctest --preset "$preset" --parallel "$(($(nproc) + 1))" --label-exclude "$left_out" "$@"

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# Tunes a DeepSpeed configuration: installs what is missing, builds (neither in a bundle), runs under mpirun.
+# Tunes a DeepSpeed configuration: installs what is missing, builds (neither in a bundle nor where
+# it is installed), runs under mpirun, or the launcher of another MPI (docs/installing.md).
 #
 # usage: scripts/tune.sh [CONFIG.json] [options] [-- training command]
 #        scripts/tune.sh --calibrate [N] [CONFIG.json]
 #   -n N             ranks: rank 0 tunes, the others train (default: one more than GPUs; without
 #                    GPUs one per core, at least 3; or the slots of the host file; also by DSTUNE_NP)
 #   --gpus N         as -n N + 1 where neither -n, a host file nor Slurm says how many; with --plan, plan for N
-#   -hostfile FILE   hosts to run on, in Open MPI's form; their ranks get the environment that DeepSpeed's launcher
-#                    would hand on (.deepspeed_env, NCCL_*, PYTHONPATH, ...), and the Python's (docs/configuration.md)
+#   -hostfile FILE   hosts to run on, in Open MPI's form (under MPICH, too); their ranks get the environment that
+#                    DeepSpeed's launcher would hand on (.deepspeed_env, NCCL_*, PYTHONPATH, ...), and the Python's
+#                    (docs/configuration.md)
 #   --calibrate [N]  measures what the training's host code costs here, with N ranks in 3 minutes, for later runs
 #                    (needs torch, deepspeed and transformers; docs/host-overhead.md)
 #   --no-calibrate   tunes by a preset where nobody has measured this machine (also by DSTUNE_NO_CALIBRATE=1); else
@@ -32,6 +34,10 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/scripts/tune/calibrate_first.sh"
 # shellcheck source=tune/exports.sh
 . "$root/scripts/tune/exports.sh"
+# shellcheck source=tune/launcher.sh
+. "$root/scripts/tune/launcher.sh"
+# shellcheck source=supervise/kind.sh
+. "$root/scripts/supervise/kind.sh"
 # shellcheck source=supervise/say.sh
 . "$root/scripts/supervise/say.sh"
 
@@ -96,27 +102,32 @@ if $needs_config; then # without importing it, which takes seconds
   [ -z "$deepspeed" ] || arguments+=(--installed-deepspeed "$deepspeed")
 fi
 
-in_bundle=false # there is nothing to install or to build (docs/bundle.md)
-if [ -e "$root/etc/openmpi" ]; then
-  in_bundle=true
+launcher=()
+is_built=false # there is nothing to install or to build: a bundle (docs/bundle.md), or what cmake --install made
+if [ -e "$root/scripts/tune/installed.sh" ]; then
+  is_built=true
+  # shellcheck source=/dev/null
+  . "$root/scripts/tune/installed.sh" # program
+elif [ -e "$root/etc/openmpi" ]; then
+  is_built=true
   program=$root/bin/dstune-mpi
-  mpirun=$root/bin/mpirun
+  launcher=("$root/bin/mpirun")
+  kind=openmpi
 else
-  mpirun=mpirun
   preset=$(choose_preset)
   program=$root/build/$preset/dstune-mpi
 fi
 
 # What was built before is brought up to date, which takes no apt and mostly no time.
 refresh() {
-  if $in_bundle; then return 0; fi
+  if $is_built; then return 0; fi
   [ -x "$program" ] || return 1
   if [ ! -w "$root/build/$preset" ]; then return 0; fi # somebody else's, or on a read-only disk: used as it is
   (
     exec {building}>"$root/build/$preset.lock" # as scripts/build.sh
     flock "$building" 2>/dev/null || true
     cmake --build "$root/build/$preset" --target dstune-mpi 2>&1
-  ) | { grep -vE 'ninja: no work to do|Re-checking globbed directories' || true; } >&2
+  ) | { grep -vE 'ninja: no work to do|Re-checking globbed directories|Looking up the commit' || true; } >&2
 }
 
 build() { "$root/scripts/setup.sh" && "$root/scripts/build.sh" "$preset" dstune-mpi >&2; }
@@ -147,25 +158,24 @@ in_container() {
     ! grep -qE '^(systemd|init)$' /proc/1/comm
 }
 
-mpi=("$mpirun" --oversubscribe --bind-to none)
+[ -n "${launcher[*]}" ] || choose_launcher "$("$program" --version | sed -n 's/^MPI: //p')" || exit 2
 options=() # of supervise.sh; --set is for this mpirun alone, not for one that trains later
 set_for_mpirun() { options+=(--set "$1"); }
 if [ -n "$hosts" ]; then
-  mpi+=(-hostfile "$hosts")
   options+=(--shared "$PWD") # rank 0 is on the first host of the file, not always here
 elif [ -z "${SLURM_JOB_ID:-}" ]; then
   ranks=${ranks:-$(default_ranks "$program" "$backend")}
 elif [ -z "$ranks" ]; then # mpirun asks Slurm for nodes and tasks
   options+=(--gpu-hosts)
 fi
+launch_options "$ranks" "$hosts" || exit 2
 if [ -n "$hosts" ] || [ -n "${SLURM_JOB_ID:-}" ]; then hand_on export_to_ranks; fi
-[ -z "$ranks" ] || mpi+=(-n "$ranks")
 if $calibrates && [[ ${ranks:-} =~ ^[0-9]+$ ]]; then
   calibrate_first "$group" $((ranks - 1)) "${config:-$root/examples/gpt2-30m.json}" "$results_dir" "$backend" "$hosts" \
     "$program" --check --world-size $((ranks - 1)) "${arguments[@]}" "$@"
 fi
 
-allow_root set_for_mpirun
+if [ "$kind" = openmpi ]; then allow_root set_for_mpirun; fi
 if in_container; then # they commonly forbid the system call of the single copy
   set_for_mpirun OMPI_MCA_btl_vader_single_copy_mechanism=none
 fi

@@ -33,9 +33,12 @@
 namespace dstune {
 namespace {
 
+// Each line says what it is of: scripts/tune.sh takes the launcher by "MPI: ".
 void print_version() {
-  print(concat(trim(version_text()), "\n", mpi_library_text(), "\nBoost ", BOOST_LIB_VERSION, "\n",
-               usable_backends(), "\n"));
+  std::string text = concat(version_text(), ", commit ", source_commit(), "\nMPI: ", mpi_library(),
+                            "\nBoost: ", BOOST_LIB_VERSION, "\n");
+  for (const auto& line : library_lines()) text += concat(line, "\n");
+  print(concat(text, usable_backends(), "\n"));
 }
 
 void print_backends() {

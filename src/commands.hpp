@@ -2,9 +2,16 @@
 // --plan, --explain, --status and --nvme-sweep.
 #pragma once
 
+#include <string_view>
+
 #include "core/config/command_line/command_line.hpp"
 
 namespace dstune {
+
+/// The commit of the checkout when the program was built: "458b56cb0123", with "-dirty" behind it
+/// where tracked files had changes; "unknown" without git or a checkout. cmake/SourceCommit.cmake
+/// writes its source.
+std::string_view source_commit();
 
 /// Prints what options.action asks for, in options.format:
 ///

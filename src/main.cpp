@@ -22,6 +22,7 @@
 #include "mpi/base/bundle.hpp"
 #include "mpi/base/communicator.hpp"
 #include "mpi/base/environment.hpp"
+#include "mpi/base/launcher.hpp"
 #include "mpi/base/placement.hpp"
 #include "mpi/lifeline/checks.hpp"
 #include "mpi/lifeline/sentinel.hpp"
@@ -39,12 +40,7 @@ constexpr Seconds kLookEvery = 0.25;
 constexpr useconds_t kReadingTime = 200'000;
 
 // Messages that need no MPI are printed by one process, however many were started.
-bool is_first_process() {
-  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK"}) {
-    if (const char* rank = std::getenv(variable)) return std::string(rank) == "0";
-  }
-  return true;
-}
+bool is_first_process() { return rank_of_launcher().value_or(0) == 0; }
 
 void log_as_rank(int rank) { enable_debug_log(concat("[rank ", rank, " ", host_name(), "]")); }
 

@@ -120,8 +120,9 @@ def begin_report(place, options):
     about = manifest.read_text(encoding="utf-8") if manifest.is_file() else ""
     commit = re.search(", commit [0-9a-f]+$", about, re.MULTILINE)
     version = ask([place.program, "--version"], 60).splitlines()
-    report.begin(version[0] if version else str(place.program), [] if options.pretend else machine.gpu_names(),
-                 commit.group(0) if commit else "")
+    name = version[0] if version else str(place.program)
+    report.begin(name, [] if options.pretend else machine.gpu_names(),
+                 commit.group(0) if commit and ", commit" not in name else "")
     return report
 
 

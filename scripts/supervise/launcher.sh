@@ -82,6 +82,18 @@ watch() {
 
 signal_launcher() { [ -z "$launcher_pid" ] || kill -"$1" "$launcher_pid" 2>/dev/null; }
 
+# Hydra hands on USR1 and TERM, but neither TSTP nor CONT.
+signal_own_ranks() {
+  local pid
+  for pid in $(own_processes); do
+    if [ "$pid" != "$launcher_pid" ]; then kill -"$1" "$pid" 2>/dev/null; fi
+  done
+}
+
+pause_ranks() { if [ "$kind" = hydra ]; then signal_own_ranks STOP; else signal_launcher TSTP; fi; }
+
+continue_ranks() { if [ "$kind" = hydra ]; then signal_own_ranks CONT; else signal_launcher CONT; fi; }
+
 # Without a launcher there is nobody to ask: run_once looks before it starts one.
 hand_on_stop() {
   [ -n "$launcher_pid" ] || return 0
@@ -149,7 +161,11 @@ gpu_hosts() {
   host_options=()
   $with_gpu_hosts || return 0
   "$here/slurm/gpu_hosts.sh" >"$run_dir/hosts"
-  [ ! -s "$run_dir/hosts" ] || host_options=(-hostfile "$run_dir/hosts")
+  [ -s "$run_dir/hosts" ] || return 0
+  if [ "$kind" = hydra ]; then
+    slots_of_hosts "$run_dir/hosts" | sed 's/ /:/' >"$run_dir/hydra-hosts"
+    host_options=(-f "$run_dir/hydra-hosts")
+  else host_options=(-hostfile "$run_dir/hosts"); fi
 }
 
 start_launcher() {

@@ -49,7 +49,11 @@ deepspeed_env() {
   return "$faults"
 }
 
-export_to_ranks() { mpi+=(-x "$1"); } # mpi: mpirun and its options
+# Other launchers than Open MPI's hand on all of their own environment. mpi: the launcher and its options.
+export_to_ranks() {
+  if [ "${kind:-openmpi}" = openmpi ]; then mpi+=(-x "$1")
+  elif [[ $1 == *=* ]]; then options+=(--set "$1"); fi
+}
 
 # hand_on EXPORT: calls EXPORT NAME=VALUE for the variables of .deepspeed_env, of two with one name for the last, and
 # EXPORT NAME for the others that ranks get; exit code 2 for a file that cannot be read.

@@ -10,6 +10,7 @@
 #include "core/device/backend_list.hpp"
 #include "kernels/cpu/products/choose_products.hpp"
 #include "kernels/cpu/products/onednn.hpp"
+#include "kernels/cpu/products/product_libraries.hpp"
 #include "kernels/cuda/cuda_info.hpp"
 
 namespace dstune {
@@ -97,6 +98,12 @@ std::string usable_backends() {
     if (device.unusable.empty()) usable.push_back(device.backend);
   }
   return concat("backends: ", join(usable, ", "));
+}
+
+std::vector<std::string> library_lines() {
+  std::vector<std::string> lines = {concat("BLAS: ", cpu::product_libraries())};
+  for (auto& line : cuda::library_versions()) lines.push_back(std::move(line));
+  return lines;
 }
 
 std::vector<std::string> list_backends() {

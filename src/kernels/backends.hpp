@@ -31,6 +31,10 @@ void check_environment();
 /// "backends: cpu, sim", those that can be used here.
 std::string usable_backends();
 
+/// A line for each library that multiplies or runs GPUs here: "BLAS: OpenBLAS 0.3.21 (Haswell),
+/// oneDNN 2.6.3".
+std::vector<std::string> library_lines();
+
 /// A line for each library and GPU that the backends would use, then for each backend whether it
 /// can be used here, or why not.
 std::vector<std::string> list_backends();

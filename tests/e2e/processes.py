@@ -43,7 +43,7 @@ class Processes:
             if exe != os.path.realpath(PROGRAM):
                 continue
             for item in environment:
-                for name in (b"OMPI_COMM_WORLD_RANK=", b"PMIX_RANK="):
+                for name in (b"OMPI_COMM_WORLD_RANK=", b"PMIX_RANK=", b"PMI_RANK="):
                     if item.startswith(name):
                         result.setdefault(int(item.split(b"=")[1]), set()).add(pid)
         return result

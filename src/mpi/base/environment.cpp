@@ -9,6 +9,7 @@
 #include <mpi.h>
 
 #include "mpi/base/check.hpp"
+#include "mpi/base/library.hpp"
 
 namespace dstune {
 
@@ -45,6 +46,9 @@ Environment::~Environment() {
 }
 
 bool Environment::mpirun_survives_deaths() {
+  // Other libraries lack the setting, and MPICH 4.0 ends MPI_Init by a segmentation fault once the
+  // tool interface was started and finalized.
+  if (!is_open_mpi()) return false;
   int provided = MPI_THREAD_SINGLE;
   if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS) return false;
   const bool survives = read_flag("orte_abort_on_non_zero_status").value_or(true) == false;

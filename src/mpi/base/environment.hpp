@@ -26,7 +26,8 @@ class Environment {
 
   /// True if mpirun goes on when a rank dies (orte_abort_on_non_zero_status is 0: command line,
   /// environment or file). Ranks that leave such an mpirun without MPI_Finalize must leave by 0,
-  /// because it may never end otherwise. Needs no MPI_Init.
+  /// because it may never end otherwise. False with any other library than Open MPI. Needs no
+  /// MPI_Init.
   static bool mpirun_survives_deaths();
 
  private:

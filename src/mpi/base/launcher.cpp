@@ -21,6 +21,26 @@ namespace dstune {
 
 namespace {
 
+// In this order: a launcher's own ranks hand on what the job's launcher has set for them.
+constexpr std::array<const char*, 6> kRankVariables = {
+    "OMPI_COMM_WORLD_RANK",
+    "PMIX_RANK",    // Open MPI, srun --mpi=pmix
+    "PMI_RANK",     // MPICH's Hydra and what is made of it, srun --mpi=pmi2
+    "PALS_RANKID",  // Cray PALS
+    "FLUX_TASK_RANK",
+    "SLURM_PROCID"};
+
+// As /proc has them, cut off after 15 letters.
+constexpr std::array<std::string_view, 6> kCommands = {
+    "mpirun", "mpiexec", "orterun", "mpiexec.hydra", "mpiexec.mpich", "mpirun.mpich"};
+constexpr std::array<std::string_view, 3> kDaemons = {"orted", "prted", "hydra_pmi_proxy"};
+
+template <std::size_t N>
+bool is_one_of(const std::array<std::string_view, N>& names, int pid) {
+  const std::string comm = read_proc(pid, "comm");
+  return std::find(names.begin(), names.end(), trim(comm)) != names.end();
+}
+
 /// The process id of the parent of `pid`; 0 if there is no process `pid`.
 int parent_of(int pid) {
   const std::string stat = read_proc(pid, "stat");
@@ -55,20 +75,47 @@ std::string read_proc(int pid, const char* name) {
   return read_kernel_file(concat("/proc/", pid, "/", name));
 }
 
-int find_launcher() {
-  constexpr std::array<std::string_view, 5> kNames = {"mpirun", "mpiexec", "orterun", "orted",
-                                                      "prted"};
-  constexpr int kMostScripts = 3;
-  int pid = getppid();
-  for (int i = 0; i <= kMostScripts && pid > 1; ++i, pid = parent_of(pid)) {
-    const std::string name = read_proc(pid, "comm");
-    if (std::find(kNames.begin(), kNames.end(), trim(name)) != kNames.end()) return pid;
+std::optional<int> rank_of_launcher() {
+  for (const char* variable : kRankVariables) {
+    if (const char* text = std::getenv(variable))
+      return static_cast<int>(std::strtol(text, nullptr, 10));
+  }
+  return std::nullopt;
+}
+
+bool is_rank(int pid) {
+  const std::string environment = read_proc(pid, "environ");
+  // Not Slurm's: what mpirun itself starts in a job, such as srun, has that too.
+  return environment.find("OMPI_COMM_WORLD_RANK=") != std::string::npos ||
+         environment.find("PMI_RANK=") != std::string::npos;
+}
+
+std::size_t ranks_of_this_host() {
+  for (const char* variable : {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}) {
+    if (const char* text = std::getenv(variable)) return std::strtoul(text, nullptr, 10);
   }
   return 0;
 }
 
-std::string why_launcher_cannot_print(Bytes size) {
+int find_launcher() {
+  constexpr int kMostScripts = 3;
+  int pid = getppid();
+  for (int i = 0; i <= kMostScripts && pid > 1; ++i, pid = parent_of(pid)) {
+    if (is_one_of(kCommands, pid) || is_one_of(kDaemons, pid)) return pid;
+  }
+  return 0;
+}
+
+int find_mpirun() {
   const int launcher = find_launcher();
+  if (launcher == 0 || is_one_of(kCommands, launcher)) return launcher;
+  // Hydra has a daemon on every host, which on mpiexec's own is its child.
+  const int parent = parent_of(launcher);
+  return is_one_of(kCommands, parent) ? parent : 0;
+}
+
+std::string why_launcher_cannot_print(Bytes size) {
+  const int launcher = find_mpirun();
   if (launcher == 0) return "";
   const std::string path = concat("/proc/", launcher, "/fd/1");
   struct stat found {};

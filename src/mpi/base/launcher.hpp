@@ -1,6 +1,8 @@
 // The launcher that started this process.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 
 #include "core/base/units.hpp"
@@ -10,9 +12,23 @@ namespace dstune {
 /// The content of /proc/`pid`/`name`; "" if there is none.
 std::string read_proc(int pid, const char* name);
 
-/// The id of the process of Open MPI that started this one, perhaps through a script; 0 if there is
-/// none.
+/// The rank that the launcher has named in this process's environment; nothing under a launcher
+/// that is not known here, and without one. Needs no MPI_Init.
+std::optional<int> rank_of_launcher();
+
+/// Whether process `pid`, a child of find_launcher(), is a rank.
+bool is_rank(int pid);
+
+/// How many ranks the launcher says that it has started on this host; 0 if it does not say.
+std::size_t ranks_of_this_host();
+
+/// The id of the process of Open MPI or MPICH (Hydra) that started this one, perhaps through a
+/// script: mpirun itself, or its daemon; 0 if there is none.
 int find_launcher();
+
+/// The id of the mpirun or mpiexec that the user started; 0 if it is on another host, or if there
+/// is none.
+int find_mpirun();
 
 /// Why the launcher, if it is on this host, could not write `size` more bytes to its standard
 /// output, to which it passes on what its ranks print; "" if it can, or if that is not known. The

@@ -1,5 +1,7 @@
 #include "mpi/base/library.hpp"
 
+#include <string_view>
+
 #include <mpi.h>
 
 #include "core/base/text.hpp"
@@ -13,9 +15,19 @@ std::string mpi_library_text() {
   return std::string(trim(text));
 }
 
-std::string mpi_library() {
-  const std::string text = mpi_library_text();
-  return std::string(trim(text.substr(0, text.find_first_of(",\n"))));
+std::string mpi_library_name(const std::string& text) {
+  std::string name(trim(text.substr(0, text.find_first_of(",\n"))));
+  // MPICH's first line is "MPICH Version:\t4.0.2".
+  constexpr std::string_view kVersion = " Version:";
+  if (const auto place = name.find(kVersion); place != std::string::npos) {
+    const std::string number(trim(name.substr(place + kVersion.size())));
+    name.replace(place, std::string::npos, concat(" ", number));
+  }
+  return name;
 }
+
+std::string mpi_library() { return mpi_library_name(mpi_library_text()); }
+
+bool is_open_mpi() { return mpi_library_text().starts_with("Open MPI"); }
 
 }  // namespace dstune

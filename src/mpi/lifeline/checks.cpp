@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -21,11 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_rank(int pid) {
-  const std::string environment = read_proc(pid, "environ");
-  return environment.find("OMPI_COMM_WORLD_RANK=") != std::string::npos;
-}
-
 /// The process ids of the ranks that the launcher started, each from any of its threads.
 std::set<int> ranks_of(int launcher) {
   std::set<int> ranks;
@@ -38,12 +32,6 @@ std::set<int> ranks_of(int launcher) {
     }
   }
   return ranks;
-}
-
-/// How many ranks mpirun starts on this host; 0 if it does not say.
-std::size_t ranks_of_this_host() {
-  const char* text = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
-  return text == nullptr ? 0 : std::strtoul(text, nullptr, 10);
 }
 
 }  // namespace
@@ -101,11 +89,7 @@ Check rank_of_this_host_gone(int exit_code) {
 }
 
 void end_job() {
-  const int launcher = find_launcher();
-  if (launcher == 0) return;
-  const std::string name = read_proc(launcher, "comm");
-  const bool daemon = trim(name) == "orted" || trim(name) == "prted";
-  if (!daemon) kill(launcher, SIGTERM);
+  if (const int mpirun = find_mpirun(); mpirun != 0) kill(mpirun, SIGTERM);
 }
 
 }  // namespace dstune

@@ -32,7 +32,8 @@ TEST(Communicator, FailedCallThrowsWithCallReasonAndPlace) {
     FAIL() << "no such rank";
   } catch (const MpiError& error) {
     const std::string text = error.what();
-    EXPECT_NE(text.find("MPI_Send failed: MPI_ERR_RANK"), std::string::npos) << text;
+    EXPECT_EQ(text.find("MPI_Send failed: "), 0U) << text;
+    EXPECT_NE(text.find("nvalid rank"), std::string::npos) << text;  // each MPI in its own words
     EXPECT_NE(text.find("communicator_test.cpp:"), std::string::npos) << text;
   }
 }
