@@ -48,9 +48,9 @@ void log_beginning(const TuningConfig& config, int ranks) {
   const ModelParameters parameters = make_model_parameters(config.settings.model);
   std::vector<std::string> parts = {
       concat("dstune-mpi: tunes ", elided(config.source, kNameColumns), " (",
-             elided(config.settings.model.name, kNameColumns), ", ", 
+             elided(config.settings.model.name, kNameColumns), ", ",
              parameter_text(parameters.total(), parameters.trainable_total()), ") on ", workers,
-              workers == 1 ? " worker" : " workers")};
+             workers == 1 ? " worker" : " workers")};
   if (!config.model_source.empty()) parts.push_back(concat("model from ", config.model_source));
   const std::string precision = open_precision_text(config.open_precision);
   if (!precision.empty()) parts.push_back(concat("in ", precision));
