@@ -21,6 +21,7 @@ class DstuneMpi(CMakePackage, CudaPackage):
     depends_on("boost@1.75:+json+program_options")
     depends_on("blas")
     depends_on("re2")
+    depends_on("yaml-cpp")
     depends_on("onednn@2.6:", when="+onednn")
     depends_on("nccl@2.18:", when="+cuda")
     depends_on("cuda@12.2:", when="+cuda")
