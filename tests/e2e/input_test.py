@@ -26,6 +26,10 @@ class WrongInput(ProgramTest):
         self.assertIn("mpirun -n", finished.stderr)
         self.assertEqual(self.listing(), [])
 
+    def test_another_number_of_gpus_than_workers(self):
+        self.assert_refused(self.tune(3, "--gpus", 3, example("tiny")), "--gpus", "mpirun has started 2 workers",
+                            "mpirun -n 4")
+
     def test_no_such_file(self):
         self.assert_refused(self.tune(3, "nowhere.json"), "nowhere.json")
 

@@ -115,7 +115,7 @@ std::optional<ModelSpec> read_model_value(const json::value& value, const std::s
   return std::nullopt;
 }
 
-std::optional<ModelSpec> read_model(const SectionReader& reader, const CommandLine& options,
+std::optional<ModelSpec> find_model(const SectionReader& reader, const CommandLine& options,
                                     const std::string& source, Problems& problems,
                                     ModelRemarks& remarks) {
   if (options.model) {
@@ -129,6 +129,19 @@ std::optional<ModelSpec> read_model(const SectionReader& reader, const CommandLi
                "is missing; accepted: a preset or its name on the hub (dstune-mpi --list-models), "
                "the path of a Hugging Face config.json, or such an object; or --model");
   return std::nullopt;
+}
+
+// Its remarks go where the configuration's are.
+std::optional<ModelSpec> read_model(const SectionReader& reader, const CommandLine& options,
+                                    TuningConfig& config, Problems& problems) {
+  ModelRemarks remarks;
+  auto model = find_model(reader, options, config.source, problems, remarks);
+  for (auto& warning : remarks.warnings) config.warnings.push_back(std::move(warning));
+  for (auto& note : remarks.notes) config.notes.push_back(std::move(note));
+  const bool has_note = !remarks.task_note.empty() && reader.find("task") == nullptr;
+  if (has_note) config.notes.push_back(std::move(remarks.task_note));
+  config.model_source = std::move(remarks.source);
+  return model;
 }
 
 void read_target_length(const SectionReader& reader, ModelSpec& model, Problems& problems) {
@@ -249,13 +262,7 @@ bool read_dstune(const json::value& section, const CommandLine& options, TuningC
   read_watch(reader, config, problems);
   reader.read("learnt", config.learnt);
 
-  ModelRemarks remarks;
-  const auto model = read_model(reader, options, config.source, problems, remarks);
-  for (auto& warning : remarks.warnings) config.warnings.push_back(std::move(warning));
-  for (auto& note : remarks.notes) config.notes.push_back(std::move(note));
-  const bool has_note = !remarks.task_note.empty() && reader.find("task") == nullptr;
-  if (has_note) config.notes.push_back(std::move(remarks.task_note));
-  config.model_source = std::move(remarks.source);
+  const auto model = read_model(reader, options, config, problems);
   if (!model) return false;
   settings.model = *model;
   read_task(reader, "/dstune/task", settings.model, problems);
