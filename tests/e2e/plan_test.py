@@ -248,6 +248,9 @@ class Plan(ProgramTest):
         self.assertEqual(activations("--precision", "bf16")[0], by_default)
         self.assertGreater(activations("--precision", "fp32")[0], by_default)
         self.assertRegex(self.plan("--world-size", 2, path).stdout, r"^precision +bf16, since the file leaves it")
+        checked = self.run_command([PROGRAM, "--check", str(path)])
+        self.assertEqual(checked.returncode, 0, checked.stderr)
+        self.assertIn("a run on this machine would ask: the file leaves the precision to the Trainer", checked.stderr)
 
     def test_a_fixed_batch_is_that_of_every_planned_experiment(self):
         for tuner in ["fast", "guided"]:
