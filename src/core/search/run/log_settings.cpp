@@ -55,9 +55,12 @@ void log_parts(const std::vector<std::string>& parts, std::string_view separator
 void log_beginning(const TuningConfig& config, int ranks) {
   const int workers = ranks - 1;
   const auto parameters = make_model_parameters(config.settings.model).total();
-  log_parts({concat("dstune-mpi: tunes ", elided(config.source, kNameColumns), " (",
-                    elided(config.settings.model.name, kNameColumns), ", ", count_text(parameters),
-                    " parameters) on ", workers, workers == 1 ? " worker" : " workers"),
+  const std::string before = "dstune-mpi: tunes ";
+  const std::string behind =
+      concat(" (", elided(config.settings.model.name, kNameColumns), ", ", count_text(parameters),
+             " parameters) on ", workers, workers == 1 ? " worker" : " workers");
+  const std::size_t room = kLogColumns - before.size() - behind.size();
+  log_parts({concat(before, elided(config.source, room), behind),
              concat("results in ", config.autotuning.results_dir)},
             "; ");
 }
