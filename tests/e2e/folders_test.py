@@ -51,7 +51,7 @@ class Folders(ProgramTest):
 
         self.assertEqual(self.runs(), [run])
         self.assertEqual(len(events(self.latest, "run")), 2)
-        self.assertIn("[from the journal]", again.stderr)
+        self.assertIn("[journal]", again.stderr)
 
     def test_resume_refuses_the_last_run_of_another_configuration_and_names_all(self):
         self.tune_here(example("sim"))

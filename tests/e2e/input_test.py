@@ -186,7 +186,7 @@ class WrongInput(ProgramTest):
         self.results.mkdir()
         (self.results / "journal.jsonl").write_text('{"schema":3,"type":"run"', encoding="utf-8")
 
-        finished = self.run_command([PROGRAM, "--check", config])
+        finished = self.run_command([PROGRAM, "--check", "--results-dir", "autotuning_results", config])
 
         self.assertEqual(finished.returncode, 0, finished.stderr)
         self.assertIn("would run: ", finished.stdout)
@@ -201,7 +201,8 @@ class WrongInput(ProgramTest):
         self.results.mkdir()
         (self.results / "mine").write_text("", encoding="utf-8")
         config = self.tiny(zero_optimization={"stage": 3, "enable_sanity_checks": True})
-        bad = self.run_command([PROGRAM, "--check", str(self.write_config(config))])
+        bad = self.run_command([PROGRAM, "--check", "--results-dir", "autotuning_results",
+                                str(self.write_config(config))])
 
         self.assertEqual(good.returncode, 0, good.stderr)
         self.assertIn("would run: ", good.stdout)
@@ -233,7 +234,8 @@ class WrongInput(ProgramTest):
     def test_result_that_cannot_be_printed_is_kept_with_its_notes(self):
         config = self.tiny(zero_optimization={"stage": [1, 2],
                                               "offload_optimizer": {"device": "cpu"}})
-        options = ["--backend", "sim", "--without", "offload_optimizer", self.write_config(config)]
+        options = ["--backend", "sim", "--results-dir", self.results, "--without", "offload_optimizer",
+                   self.write_config(config)]
         *mpi, program = mpi_command(3)
         script = 'exec "$0" "$@" >/dev/full'
 

@@ -108,7 +108,7 @@ std::string Progress::line(const Record& record, bool from_journal, Seconds now)
     verdict = concat("  (best: ", elided(best_name_, kShortName), ")");
   }
   const std::string begin = position(now);
-  const std::string origin = from_journal ? " [from the journal]" : "";
+  const std::string origin = from_journal ? " [journal]" : "";
   const std::string result = measured == nullptr ? describe(record.outcome) : numbers(*measured);
   const std::size_t all = begin.size() + name.size() + 4 + result.size() + origin.size();
   // What ended an experiment is worth more than the best, which other lines say too.

@@ -46,11 +46,13 @@ void log_parts(const std::vector<std::string>& parts, std::string_view separator
 void log_beginning(const TuningConfig& config, int ranks) {
   const int workers = ranks - 1;
   const ModelParameters parameters = make_model_parameters(config.settings.model);
-  std::vector<std::string> parts = {
-      concat("dstune-mpi: tunes ", elided(config.source, kNameColumns), " (",
-             elided(config.settings.model.name, kNameColumns), ", ",
+  const std::string before = "dstune-mpi: tunes ";
+  const std::string behind =
+      concat(" (", elided(config.settings.model.name, kNameColumns), ", ",
              parameter_text(parameters.total(), parameters.trainable_total()), ") on ", workers,
-             workers == 1 ? " worker" : " workers")};
+             workers == 1 ? " worker" : " workers");
+  const std::size_t room = kLogColumns - std::min(kLogColumns, before.size() + behind.size());
+  std::vector<std::string> parts = {concat(before, elided(config.source, room), behind)};
   if (!config.model_source.empty()) parts.push_back(concat("model from ", config.model_source));
   const std::string precision = open_precision_text(config.open_precision);
   if (!precision.empty()) parts.push_back(concat("in ", precision));

@@ -27,8 +27,8 @@ TEST(Progress, OneLinePerExperimentKeepsTheBest) {
   EXPECT_EQ(progress.line(failed, false, 13),
             "[2/~50 13s] z1_gas1_tmbspg2 -> failed: 600 s  (best: z0_gas1_tmbspg1)");
   EXPECT_EQ(progress.line(better, true, 14),
-            "[3/~50 14s] z2_gas1_tmbspg4 -> 400.0 ms +-2.5 %, 10.0 samples/s, 3.00 GiB [from the "
-            "journal]  (best so far)");
+            "[3/~50 14s] z2_gas1_tmbspg4 -> 400.0 ms +-2.5 %, 10.0 samples/s, 3.00 GiB [journal]  "
+            "(best so far)");
 }
 
 TEST(Progress, SmallerLatencyIsBetter) {
