@@ -14,6 +14,7 @@
 #include "core/base/host/memory_bounds.hpp"
 #include "core/base/text.hpp"
 #include "kernels/cpu/allocator.hpp"
+#include "kernels/cpu/instructions.hpp"
 #include "kernels/cpu/products/blas.hpp"
 #include "kernels/cpu/products/product_libraries.hpp"
 
@@ -98,6 +99,11 @@ Bytes available_memory() {
 DeviceInfo describe_device(const Placement& /*placement*/) {
   DeviceInfo info;
   info.backend = "cpu";
+  if (const std::string lacking = lacking_instructions(); !lacking.empty()) {
+    info.unusable = concat("this program was built for another processor, and this one lacks ",
+                           lacking, "; build it here, or with -DDSTUNE_NATIVE=OFF");
+    return info;
+  }
   info.name = processor();
   info.memory = pages(_SC_PHYS_PAGES);
   info.free_memory = available_memory();

@@ -1,0 +1,35 @@
+// Whether this processor has the instructions that the CPU kernels were compiled with.
+#pragma once
+
+#include <span>
+#include <string>
+
+namespace dstune::cpu {
+
+/// A set of instructions, as people name it.
+struct InstructionNeed {
+  const char* name = "";
+  bool is_compiled_in = false;
+  bool is_here = false;
+};
+
+/// What the compiler was allowed to use in the kernels.
+struct CompiledInstructions {
+  bool avx2 = false;
+  bool fma = false;
+  bool avx512f = false;
+  bool avx512bw = false;
+  bool avx512vnni = false;
+  bool avx512bf16 = false;
+};
+
+extern const CompiledInstructions kCompiledInstructions;
+
+/// The names of those that are compiled in and not here: "AVX-512F, AVX-512BW"; "" if none is.
+std::string lacking(std::span<const InstructionNeed> needs);
+
+/// The same of this build on this processor: a program that was built on another one, such as a
+/// login node, would end by SIGILL. Always "" on other processors than x86.
+std::string lacking_instructions();
+
+}  // namespace dstune::cpu
