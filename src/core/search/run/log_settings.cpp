@@ -1,6 +1,6 @@
 #include "core/search/run/log_settings.hpp"
 
-#include <array>
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <set>
