@@ -109,7 +109,7 @@ class Results(ProgramTest):
         self.assert_agreement(example("sim"))
 
     def test_all_say_the_same_of_repeated_runs(self):
-        config = tiny()
+        config = tiny(zero_optimization={"stage": [0, 1]}, train_micro_batch_size_per_gpu=[1, 2])
         del config["dstune"]["tuner"]
 
         self.assert_agreement(self.write_config(config))
@@ -122,9 +122,12 @@ class Results(ProgramTest):
         config["train_micro_batch_size_per_gpu"] = 1
         config["dstune"] |= {"tuner": "gridsearch", "model": str(example("gpt2").with_suffix("") / "config.json"),
                              "precision": ["bf16", "fp32"], "activation_checkpointing": [False, True],
-                             "sequence_length": [64, 128], "variables": {"BUCKET": [1e7, 5e8]}}
+                             "lengths": [64, 128], "variables": {"BUCKET": [1e7, 5e8]}}
+        del config["dstune"]["sequence_length"]
+        config["autotuning"] = {"enabled": True, "tuner_early_stopping": 100}
+        path = self.write_config(config)
 
-        finished = self.tune_well(3, self.write_config(config), "--wide")
+        finished = self.tune_well(3, path, "--wide")
 
         rows = self.rows_of_csv()
         self.assertEqual({row["precision"] for row in rows}, {"bf16", "fp32"})
@@ -135,6 +138,12 @@ class Results(ProgramTest):
                                                 self.cells(finished.stdout.splitlines()[2]))]
         for title in ("reduce_ bucket_size", "precision ", "activation_ checkpointing", "sequence_ length"):
             self.assertIn(title, heads)
+
+        config["autotuning"]["tuner_num_trials"] = 1
+        self.tune_well(3, self.write_config(config), "--overwrite")
+        (row,) = self.rows_of_csv()
+        self.assertLessEqual({"precision", "activation_checkpointing", "sequence_length",
+                              "zero_optimization.reduce_bucket_size"}, set(row), "they were searched all the same")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,6 @@
 #include "core/report/files/optimal.hpp"
 #include "core/report/files/own_files.hpp"
 #include "core/report/journal/journal_reader.hpp"
-#include "core/report/tables/axes.hpp"
 #include "core/report/tables/summary.hpp"
 
 namespace dstune {
@@ -68,14 +67,6 @@ json::object experiment_json(const Experiment& experiment) {
           {"ds_config", experiment.ds_config.json()},
           {"num_gpus", experiment.ranks},
           {"dstune", json::object{{"settings", std::move(object["settings"])}}}};
-}
-
-// The settings in which the configurations of the search differ, measured or not.
-std::vector<ResultAxis> searched(const RunResults& results) {
-  std::vector<const Experiment*> experiments;
-  for (const Record& record : results.records) experiments.push_back(&record.experiment);
-  for (const PredictedStep& step : results.predictions) experiments.push_back(&step.experiment);
-  return varying_axes(experiments);
 }
 
 // Makes `folder`. False, with a warning, if `description` in it is another program's.
@@ -226,9 +217,11 @@ std::vector<std::string> ResultsDirectory::finish(const RunResults& results) con
     for (const auto& path : optimum_paths(provisional)) remove_file(path);
   }
   const std::string best_folder = best == nullptr ? "" : experiment_path(best->experiment.name);
+  auto settings = varying_axes(results.records);
+  add_axes(settings, results.searched);
   write_file_atomically(
       results_dir_ + "/results.csv",
-      to_csv(result_rows(results.records, results.metric, results.optimum), searched(results)));
+      to_csv(result_rows(results.records, results.metric, results.optimum), settings));
   if (results.predictions.empty()) {
     remove_file(results_dir_ + "/predictions.csv");
   } else {

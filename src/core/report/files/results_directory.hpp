@@ -12,6 +12,7 @@
 #include "core/report/files/predicted_steps.hpp"
 #include "core/report/files/status_file.hpp"
 #include "core/report/journal/journal.hpp"
+#include "core/report/tables/axes.hpp"
 #include "core/report/tables/metric_value.hpp"
 #include "core/report/tables/result_rows.hpp"
 
@@ -45,6 +46,7 @@ struct RunResults {
   std::vector<std::string> left_to_trainer;     ///< TuningConfig::left_to_trainer
   std::vector<PredictedStep> predictions = {};  ///< none: no predictions.csv
   Optimum optimum = {};                         ///< of `best`
+  std::vector<ResultAxis> searched = {};        ///< settings of the space, varied in records or not
 };
 
 /// A directory that is ours to write to. Files are replaced atomically; what the journal does not

@@ -1,7 +1,6 @@
 #include "core/report/tables/axes.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -90,31 +89,40 @@ std::vector<ResultAxis> varying_axes(const std::vector<Record>& records) {
 }
 
 std::vector<ResultAxis> varying_axes(const std::vector<const Experiment*>& experiments) {
-  std::vector<Leaves> all;
-  std::vector<std::string> pointers;
+  struct Seen {
+    ResultAxis axis;
+    std::string first;  ///< the value in the first experiment; "" where it was absent
+    bool varies = false;
+  };
+  std::vector<Seen> all;
   for (const Experiment* experiment : experiments) {
-    all.push_back(leaves_of(*experiment));
-    for (const auto& leaf : all.back()) {
-      const bool known = std::find(pointers.begin(), pointers.end(), leaf.first) != pointers.end();
-      if (!known) pointers.push_back(leaf.first);
+    const Leaves leaves = leaves_of(*experiment);
+    const bool is_first = experiment == experiments.front();
+    for (const auto& [pointer, value] : leaves) {
+      const auto known = std::ranges::find(
+          all, pointer, [](const Seen& seen) -> const auto& { return seen.axis.pointer; });
+      if (known != all.end()) continue;
+      all.push_back({{pointer, title_of(pointer)}, is_first ? leaf_text(&value) : ""});
+    }
+    for (Seen& seen : all) {
+      const json::value* leaf = find_leaf(leaves, seen.axis.pointer);
+      const bool is_text = leaf != nullptr && !leaf->is_number() && !leaf->is_null();
+      if (is_text) seen.axis.align = Table::Align::left;
+      seen.varies = seen.varies || leaf_text(leaf) != seen.first;
     }
   }
   std::vector<ResultAxis> axes;
-  for (const auto& pointer : pointers) {
-    ResultAxis axis{pointer, title_of(pointer), Table::Align::right};
-    std::optional<std::string> first;
-    bool varies = false;
-    for (const auto& leaves : all) {
-      const json::value* leaf = find_leaf(leaves, pointer);
-      const std::string text = leaf_text(leaf);
-      if (leaf != nullptr && !leaf->is_number() && !leaf->is_null())
-        axis.align = Table::Align::left;
-      varies = varies || (first && *first != text);
-      if (!first) first = text;
-    }
-    if (varies) axes.push_back(std::move(axis));
+  for (Seen& seen : all) {
+    if (seen.varies) axes.push_back(std::move(seen.axis));
   }
   return axes;
+}
+
+void add_axes(std::vector<ResultAxis>& axes, const std::vector<ResultAxis>& more) {
+  for (const ResultAxis& axis : more) {
+    const auto known = std::ranges::find(axes, axis.pointer, &ResultAxis::pointer);
+    if (known == axes.end()) axes.push_back(axis);
+  }
 }
 
 std::string column_name(const ResultAxis& axis) {

@@ -23,6 +23,9 @@ std::vector<ResultAxis> varying_axes(const std::vector<Record>& records);
 
 std::vector<ResultAxis> varying_axes(const std::vector<const Experiment*>& experiments);
 
+/// Adds those of `more` that are not among `axes`.
+void add_axes(std::vector<ResultAxis>& axes, const std::vector<ResultAxis>& more);
+
 /// The name of its column in files: the keys down to the leaf, "zero_optimization.overlap_comm";
 /// of those that DeepSpeed does not have the last one alone, "activation_checkpointing".
 std::string column_name(const ResultAxis& axis);

@@ -8,7 +8,6 @@
 #include "core/base/line_width.hpp"
 #include "core/base/text.hpp"
 #include "core/report/journal/journal_reader.hpp"
-#include "core/report/tables/axes.hpp"
 #include "core/report/tables/fitted_table.hpp"
 #include "core/report/tables/ranked.hpp"
 #include "core/report/tables/result_columns.hpp"
@@ -129,9 +128,11 @@ std::string result_table(const std::vector<Record>& records, Metric metric,
   return text;
 }
 
-std::string result_json(const std::vector<Record>& records, Metric metric, const Optimum& optimum) {
+std::string result_json(const std::vector<Record>& records, Metric metric, const Optimum& optimum,
+                        const std::vector<ResultAxis>& searched) {
   const std::vector<ResultRow> rows = result_rows(records, metric, optimum);
-  const std::vector<ResultAxis> axes = varying_axes(records);
+  std::vector<ResultAxis> axes = varying_axes(records);
+  add_axes(axes, searched);
   json::array all;
   for (const auto& record : ranked(records, metric, optimum.name)) {
     json::object entry = {{"name", record.experiment.name}};

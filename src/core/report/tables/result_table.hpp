@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/report/journal/journal.hpp"
+#include "core/report/tables/axes.hpp"
 #include "core/report/tables/metric_value.hpp"
 #include "core/report/tables/result_rows.hpp"
 
@@ -25,12 +26,12 @@ std::string result_table(const std::vector<Record>& records, Metric metric,
 /// For --format json: an array of objects with name, rank numbers, DeepSpeed JSON, settings, times
 /// and outcome of every run, the optimum first and then by their own numbers. Those that are no
 /// repetitions are configurations and have more: "announced", the figures of the table; "searched",
-/// the settings that vary, by their column_name(); and "note", where their ResultRow has one.
-/// "pareto" is whether it is of pareto_front(), "tie" whether of Optimum::ties, and where something
-/// was chosen, "optimum" whether it is that; where the user's own configuration was tried,
-/// "is_baseline" is whether it is that, and the optimum has "speedup_over_baseline" with
-/// "speedup_over_baseline_interval_percent" (speedup()).
+/// their settings of `searched` and others that vary, by their column_name(); and "note", where
+/// their ResultRow has one. "pareto" is whether it is of pareto_front(), "tie" whether of
+/// Optimum::ties, and where something was chosen, "optimum" whether it is that; where the user's
+/// own configuration was tried, "is_baseline" is whether it is that, and the optimum has
+/// "speedup_over_baseline" with "speedup_over_baseline_interval_percent" (speedup()).
 std::string result_json(const std::vector<Record>& records, Metric metric,
-                        const Optimum& optimum = {});
+                        const Optimum& optimum = {}, const std::vector<ResultAxis>& searched = {});
 
 }  // namespace dstune

@@ -225,7 +225,8 @@ class Run {
             std::move(notes),
             config_.left_to_trainer,
             result.predictions,
-            optimum};
+            optimum,
+            result.searched};
   }
 
   /// A predictor that has learnt all that was measured; none if nothing was, or if it cannot be.
@@ -253,7 +254,7 @@ class Run {
     const bool wide = parts_.options.wide;
     const Document document{
         [&] { return result_table(result.records, metric, remarks, optimum, wide); },
-        [&] { return result_json(result.records, metric, optimum); }};
+        [&] { return result_json(result.records, metric, optimum, result.searched); }};
     const TableFormat format = parts_.options.format;
     try {
       const std::string text = format_as(format, document);

@@ -215,6 +215,17 @@ void drop_twin_of_baseline(const TuningConfig& config, int group_size, std::vect
   if (own != records.end()) best = *own;
 }
 
+std::vector<ResultAxis> axes_of(const Pool& pool, int group_size) {
+  std::vector<Experiment> experiments(pool.candidates.size());
+  std::vector<const Experiment*> all;
+  for (std::size_t i = 0; i < experiments.size(); ++i) {
+    experiments[i].ds_config = pool.candidates[i].candidate.ds_config;
+    experiments[i].ranks = group_size;
+    all.push_back(&experiments[i]);
+  }
+  return varying_axes(all);
+}
+
 TuningResult search(const TuningConfig& config, int group_size, Scheduler& scheduler,
                     const MemoryPredictor& predictor, const DryRunner& run_dry,
                     const PartFactors& start, const AheadListener& tell) {
@@ -231,9 +242,10 @@ TuningResult search(const TuningConfig& config, int group_size, Scheduler& sched
     return run_dry(experiment, rank);
   };
   auto parts = default_parts(config, group_size, result.stages, predictor, dry_run);
-  parts.make_pool = [&result, make = parts.make_pool](const auto&... of) {
+  parts.make_pool = [&result, group_size, make = parts.make_pool](const auto&... of) {
     Pool pool = make(of...);
     result.full |= pool.full;
+    add_axes(result.searched, axes_of(pool, group_size));
     return pool;
   };
   parts.make_forecaster = [&] {

@@ -11,6 +11,7 @@
 #include "core/device/rates/host_rates.hpp"
 #include "core/report/files/predicted_steps.hpp"
 #include "core/report/journal/journal.hpp"
+#include "core/report/tables/axes.hpp"
 #include "core/report/tables/progress.hpp"
 #include "core/search/feasibility/stage_plan.hpp"
 #include "core/search/predict/step_part.hpp"
@@ -32,7 +33,9 @@ struct TuningResult {
   std::vector<StagePlan> stages;
   std::optional<Record> best;   ///< none: nothing fits, or everything failed
   std::vector<Record> records;  ///< in the order in which they finished
-  bool stopped = false;         ///< a signal, too few workers or wrong sums ended the search early
+  /// The settings in which the configurations of the pools differ, whichever were measured.
+  std::vector<ResultAxis> searched = {};
+  bool stopped = false;  ///< a signal, too few workers or wrong sums ended the search early
 
   /// The shortage, if too few workers ended the search.
   std::optional<Shortage> shortage;
