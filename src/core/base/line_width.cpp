@@ -1,7 +1,6 @@
 #include "core/base/line_width.hpp"
 
 #include <algorithm>
-#include <vector>
 
 #include "core/base/text.hpp"
 
@@ -19,6 +18,14 @@ std::size_t bytes_of_first(std::string_view text, std::size_t count) {
     --count;
   }
   return at;
+}
+
+bool is_of_number(char letter) { return (letter >= '0' && letter <= '9') || letter == '.'; }
+
+// Whether a cut before `position` would leave a wrong number.
+bool cuts_number(std::string_view text, std::size_t position) {
+  return position > 0 && position < text.size() && is_of_number(text[position - 1]) &&
+         is_of_number(text[position]);
 }
 
 std::string wrapped_line(const std::string& line, std::size_t width) {
@@ -48,9 +55,26 @@ std::string cut_in_middle(std::string_view text, std::size_t width) {
   if (width <= kGap.size()) return std::string(text.substr(0, bytes_of_first(text, width)));
   const std::size_t kept = width - kGap.size();
   const std::size_t first = (kept + 1) / 2;
-  const std::string_view begin = text.substr(0, bytes_of_first(text, first));
-  const std::string_view end = text.substr(bytes_of_first(text, columns - (kept - first)));
-  return concat(begin, kGap, end);
+  std::size_t head = bytes_of_first(text, first);
+  std::size_t tail = bytes_of_first(text, columns - (kept - first));
+  while (cuts_number(text, head)) --head;
+  while (cuts_number(text, tail)) ++tail;
+  return concat(text.substr(0, head), kGap, text.substr(tail));
+}
+
+std::vector<std::string> in_lines(const std::vector<std::string>& parts,
+                                  std::string_view separator) {
+  std::vector<std::string> lines;
+  for (const std::string& part : parts) {
+    if (lines.empty()) {
+      lines.push_back(part);
+    } else if (columns_of(lines.back()) + columns_of(separator) + columns_of(part) <= kLineWidth) {
+      lines.back().append(separator).append(part);
+    } else {
+      lines.push_back(concat("  ", part));
+    }
+  }
+  return lines;
 }
 
 std::string wrapped(std::string_view text, std::size_t width) {

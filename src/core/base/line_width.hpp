@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace dstune {
 
@@ -14,8 +15,14 @@ inline constexpr std::size_t kLineWidth = 100;
 std::size_t columns_of(std::string_view text);
 
 /// `text` in at most `width` columns, with "..." where its middle was: the beginning and the end of
-/// a name tell more than its middle. Less than four columns cut off the end instead.
+/// a name tell more than its middle. No number is cut. Less than four columns cut off the end
+/// instead.
 std::string cut_in_middle(std::string_view text, std::size_t width);
+
+/// `parts`, none of them cut, as many to a line as fit kLineWidth with `separator` between them; a
+/// part may be longer by itself. Lines after the first are indented by two blanks.
+std::vector<std::string> in_lines(const std::vector<std::string>& parts,
+                                  std::string_view separator);
 
 /// `text` with line breaks in place of blanks, so that no line is wider than `width` but for words
 /// that are wider themselves, such as paths. Breaks that are there stay.

@@ -26,6 +26,29 @@ TEST(CutInMiddle, CutsBetweenCharacters) {
   EXPECT_EQ(cut_in_middle(name, 2), kUmlaut + kUmlaut);
 }
 
+TEST(CutInMiddle, CutsNoNumber) {
+  EXPECT_EQ(cut_in_middle("wanted 1234.56 MiB more than 7890.12 MiB", 20), "wanted ... MiB");
+  EXPECT_EQ(cut_in_middle("step 123456789", 10), "step...");
+}
+
+TEST(CutInMiddle, NeverGrowsBeyondTheRoom) {
+  const std::string text = "no room for 1234567890 of \u00e4\u00f6\u00fc, 12.5 samples/s and more";
+  for (std::size_t most = 1; most < text.size() + 2; ++most) {
+    EXPECT_LE(columns_of(cut_in_middle(text, most)), most);
+  }
+}
+
+TEST(InLines, CutsNoPart) {
+  const std::string half(49, 'x');
+
+  EXPECT_EQ(in_lines({"a", "b"}, "; "), (std::vector<std::string>{"a; b"}));
+  EXPECT_EQ(in_lines({half, half, "y"}, "; "),
+            (std::vector<std::string>{half + "; " + half, "  y"}));
+  EXPECT_EQ(in_lines({"a", std::string(120, 'z'), "b"}, ", "),
+            (std::vector<std::string>{"a", "  " + std::string(120, 'z'), "  b"}));
+  EXPECT_TRUE(in_lines({}, ", ").empty());
+}
+
 TEST(Wrapped, BreaksBetweenWords) {
   EXPECT_EQ(wrapped("Note: one two three.", 9), "Note: one\ntwo\nthree.");
   EXPECT_EQ(wrapped("short", 9), "short");

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <variant>
 
-#include "core/base/one_line.hpp"
+#include "core/base/line_width.hpp"
 #include "core/base/text.hpp"
 
 namespace dstune {
@@ -29,8 +29,8 @@ std::string per_second(double value, const char* unit) {
 std::string with_name(const std::string& before, const std::string& name,
                       const std::string& behind) {
   const std::size_t taken = before.size() + behind.size();
-  const std::size_t room = kLogColumns > taken ? kLogColumns - taken : 0;
-  return concat(before, elided(name, std::max(room, kLeastName)), behind);
+  const std::size_t room = kLineWidth > taken ? kLineWidth - taken : 0;
+  return concat(before, cut_in_middle(name, std::max(room, kLeastName)), behind);
 }
 
 }  // namespace
@@ -105,21 +105,21 @@ std::string Progress::line(const Record& record, bool from_journal, Seconds now)
     best_numbers_ = numbers_of(*measured);
     verdict = kIsBest;
   } else if (best_) {
-    verdict = concat("  (best: ", elided(best_name_, kShortName), ")");
+    verdict = concat("  (best: ", cut_in_middle(best_name_, kShortName), ")");
   }
   const std::string begin = position(now);
   const std::string origin = from_journal ? " [journal]" : "";
   const std::string result = measured == nullptr ? describe(record.outcome) : numbers(*measured);
   const std::size_t all = begin.size() + name.size() + 4 + result.size() + origin.size();
   // What ended an experiment is worth more than the best, which other lines say too.
-  if (all + verdict.size() > kLogColumns && verdict != kIsBest) verdict.clear();
+  if (all + verdict.size() > kLineWidth && verdict != kIsBest) verdict.clear();
   if (measured != nullptr) {
     last_line_ = with_name(begin, name, concat(" -> ", result, origin, verdict));
   } else {
-    const std::string told = concat(begin, elided(name, kLongName), " -> ");
+    const std::string told = concat(begin, cut_in_middle(name, kLongName), " -> ");
     const std::size_t taken = told.size() + origin.size() + verdict.size();
-    last_line_ =
-        concat(told, elided(result, kLogColumns - std::min(taken, kLogColumns)), origin, verdict);
+    last_line_ = concat(told, cut_in_middle(result, kLineWidth - std::min(taken, kLineWidth)),
+                        origin, verdict);
   }
   last_line_at_ = now;
   return last_line_;
@@ -148,7 +148,7 @@ std::string Progress::running_line(Seconds now) const {
   std::string behind;
   const auto add = [&](const std::string& part) {  // the first are worth the most
     const std::size_t least = std::min(name.size(), kLeastName);
-    if (begin.size() + least + behind.size() + part.size() <= kLogColumns) behind += part;
+    if (begin.size() + least + behind.size() + part.size() <= kLineWidth) behind += part;
   };
   if (!running_.empty()) {
     add(concat(" since ", rough_time(std::max(0.0, now - running_.front().since))));
@@ -158,7 +158,7 @@ std::string Progress::running_line(Seconds now) const {
   if (best_) {
     add(concat("; best ", format_seconds(best_numbers_.step_time), ", ",
                per_second(best_numbers_.samples_per_s, " samples/s")));
-    add(concat(" by ", elided(best_name_, kShortName)));
+    add(concat(" by ", cut_in_middle(best_name_, kShortName)));
   }
   return with_name(begin, name, behind);
 }

@@ -22,7 +22,7 @@ struct Ahead {
 };
 
 /// Counts the experiments of a run and remembers what runs, the best so far and what is to come.
-/// No line is longer than kLogColumns: names and reasons are cut in their middle, numbers never.
+/// No line is longer than kLineWidth: names and reasons are cut in their middle, numbers never.
 ///
 ///     [17/~50 212s] z2_gas4_tmbspg16 -> 412.6 ms +-0.8 %, 77.6 samples/s, 61.40 GiB  (best so far)
 ///     [18/~50 214s] z1_gas2_tmbspg32 -> out of memory on rank 5 (...)  (best: z2_gas4_tmbspg16)

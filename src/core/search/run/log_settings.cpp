@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/line_width.hpp"
 #include "core/base/log.hpp"
-#include "core/base/one_line.hpp"
 #include "core/base/text.hpp"
 #include "core/config/overrides.hpp"
 #include "core/experiment/deepspeed_version.hpp"
@@ -48,11 +48,11 @@ void log_beginning(const TuningConfig& config, int ranks) {
   const ModelParameters parameters = make_model_parameters(config.settings.model);
   const std::string before = "dstune-mpi: tunes ";
   const std::string behind =
-      concat(" (", elided(config.settings.model.name, kNameColumns), ", ",
+      concat(" (", cut_in_middle(config.settings.model.name, kNameColumns), ", ",
              parameter_text(parameters.total(), parameters.trainable_total()), ") on ", workers,
              workers == 1 ? " worker" : " workers");
-  const std::size_t room = kLogColumns - std::min(kLogColumns, before.size() + behind.size());
-  std::vector<std::string> parts = {concat(before, elided(config.source, room), behind)};
+  const std::size_t room = kLineWidth - std::min(kLineWidth, before.size() + behind.size());
+  std::vector<std::string> parts = {concat(before, cut_in_middle(config.source, room), behind)};
   if (!config.model_source.empty()) parts.push_back(concat("model from ", config.model_source));
   const std::string precision = open_precision_text(config.open_precision);
   if (!precision.empty()) parts.push_back(concat("in ", precision));

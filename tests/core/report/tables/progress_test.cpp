@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/one_line.hpp"
+#include "core/base/line_width.hpp"
 #include "tests/core/report/records.hpp"
 
 namespace dstune::progress_test {
@@ -73,7 +73,7 @@ TEST(Progress, NoLineIsWiderThanTheLog) {
   const std::string running = progress.running_line(123456);
 
   for (const auto& each : {first, line, second, of_failure, running}) {
-    EXPECT_LE(each.size(), kLogColumns) << each;
+    EXPECT_LE(each.size(), kLineWidth) << each;
   }
   EXPECT_THAT(line, HasSubstr(", 1234.5 samples/s, 3.00 GiB  (best so far)"));
   EXPECT_THAT(of_failure, HasSubstr("xxx...xxx"));
