@@ -36,7 +36,7 @@ class TinyExample(ProgramTest):
         self.assertIn(f"Note: {said}: {cost}", unwrapped(finished.stdout))
         self.assertIn(f"Note: {said}: {cost}", summary)
         self.assertIn(f" It was chosen by preset cpu-gloo: {cost}", summary)
-        self.assertIn(f"; by preset cpu-gloo: {cost}", finished.stderr)
+        self.assertIn(f"it was chosen by preset cpu-gloo: {cost}", finished.stderr)
 
     def assert_files(self):
         files = set(self.listing())

@@ -275,8 +275,8 @@ class Run {
     const HostOverhead& overhead = config_.settings.host_overhead;
     const std::string cost = preset_cost(overhead);
     log_line(concat(status.provisional ? "best so far (provisional): " : "best: ", *status.best,
-                    ", written to ", results_.optimal_config_path(status.provisional),
-                    cost.empty() ? "" : concat("; by ", describe(overhead), ": ", cost)));
+                    ", written to ", results_.optimal_config_path(status.provisional)));
+    if (!cost.empty()) log_line(concat("it was chosen by ", describe(overhead), ": ", cost));
     for (const auto& note : config_.notes) log_line(note);
     if (parts_.options.run && !is_training_started()) log_line(kNobodyStarts);
   }

@@ -24,6 +24,7 @@
 #include "core/search/tuners/tuner_table.hpp"
 #include "core/search/tuners/whole_step.hpp"
 #include "core/train/families/families.hpp"
+#include "core/train/micro_steps.hpp"
 
 namespace dstune {
 namespace {
@@ -156,8 +157,18 @@ bool look_after(MachineWatch& watch, Scheduler& scheduler, std::vector<Record>& 
   return goes_on;
 }
 
-/// What one experiment takes where its step takes `step_time`; to set it up takes longer.
-Seconds experiment_time(const RunSettings& settings, Seconds step_time) {
+/// The share of a step's micro-steps that run (MicroSteps::some).
+double share_that_runs(const Experiment& experiment) {
+  if (experiment.settings.whole_steps || experiment.settings.lengths.varies()) return 1;
+  const std::int64_t all = experiment.ds_config.step().accumulation_steps;
+  const std::int64_t left_out = plan_micro_steps(all, MicroSteps::some).left_out;
+  return static_cast<double>(all - left_out) / static_cast<double>(all);
+}
+
+/// What one experiment takes where its step takes `whole_step`; to set it up takes longer.
+Seconds experiment_time(const Experiment& experiment, Seconds whole_step) {
+  const RunSettings& settings = experiment.settings;
+  const Seconds step_time = share_that_runs(experiment) * whole_step;
   return std::max(settings.least_warmup_time, settings.warmup_steps * step_time) +
          std::max(settings.least_measure_time, settings.measure_steps * step_time);
 }
@@ -166,7 +177,7 @@ Seconds experiment_time(const RunSettings& settings, Seconds step_time) {
 Ahead ahead_of(Tuner& tuner, const std::vector<Experiment>& batch, bool has_rates) {
   Ahead ahead{tuner.still_to_come(), std::nullopt, static_cast<int>(batch.size())};
   const auto step_time = has_rates ? tuner.foretold(batch.front().name) : std::nullopt;
-  if (step_time) ahead.each = experiment_time(batch.front().settings, *step_time);
+  if (step_time) ahead.each = experiment_time(batch.front(), *step_time);
   return ahead;
 }
 
