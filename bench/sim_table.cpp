@@ -64,8 +64,8 @@ Outcome simulate(const Experiment& experiment) {
 
 ModelSpec read_model(const std::filesystem::path& path) {
   Problems problems(path);
-  std::vector<std::string> warnings;
-  const auto spec = read_model_name(path, {"."}, "", problems, warnings);
+  ModelRemarks remarks;
+  const auto spec = read_model_name(path, {"."}, "", problems, remarks);
   problems.throw_if_any();
   return *spec;
 }

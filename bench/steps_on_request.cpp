@@ -36,9 +36,9 @@ Seconds process_time() {
 
 ModelSpec model_named(const std::string& name) {
   Problems problems("the command line");
-  std::vector<std::string> warnings;
-  const auto spec = read_model_name(name, {"."}, "MODEL", problems, warnings);
-  for (const std::string& warning : warnings) std::cerr << warning << "\n";
+  ModelRemarks remarks;
+  const auto spec = read_model_name(name, {"."}, "MODEL", problems, remarks);
+  for (const std::string& warning : remarks.warnings) std::cerr << warning << "\n";
   problems.throw_if_any();
   return spec.value();
 }

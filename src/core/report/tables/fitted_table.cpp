@@ -44,10 +44,12 @@ std::vector<bool> shown_columns(const std::vector<FittedColumn>& columns, std::s
 
 std::string table_of(const std::vector<FittedColumn>& columns) {
   std::vector<Table::Column> heads;
+  heads.reserve(columns.size());
   for (const FittedColumn& column : columns) heads.push_back(column.head);
   Table table(std::move(heads));
   for (std::size_t row = 0; row < columns.front().cells.size(); ++row) {
     std::vector<std::string> cells;
+    cells.reserve(columns.size());
     for (const FittedColumn& column : columns) cells.push_back(column.cells[row]);
     table.add_row(std::move(cells));
   }

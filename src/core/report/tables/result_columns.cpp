@@ -16,7 +16,14 @@ namespace dstune {
 namespace {
 
 /// The order in which columns get the room that is left; other settings follow from kOther on.
-enum Order { kMicroBatch, kAccumulation, kRuns, kHost, kReserved, kOther, kStage = 1000, kActive };
+constexpr int kMicroBatch = 0;
+constexpr int kAccumulation = 1;
+constexpr int kRuns = 2;
+constexpr int kHost = 3;
+constexpr int kReserved = 4;
+constexpr int kOther = 5;
+constexpr int kStage = 1000;
+constexpr int kActive = 1001;
 
 using NumberOf = std::function<double(const ResultRow&)>;
 

@@ -95,8 +95,7 @@ TEST(TrainerFile, ValuesThatTheModelDecidesAreThoseOfTheTrainer) {
   for (const auto& one : fixture().at("cases").as_object()) {
     const json::value* const finalized = one.value().as_object().if_contains("finalized");
     if (finalized == nullptr) continue;
-    std::vector<std::string> warnings;
-    const json::object resolved = resolve_auto(read(one.key()).config, hidden_size, warnings);
+    const json::object resolved = resolve_auto(read(one.key()).config, hidden_size);
     // How long the rate warms up depends on the number of steps.
     EXPECT_EQ(deepspeed_part(resolved, {"scheduler"}), deepspeed_part(*finalized, {"scheduler"}))
         << one.key();
