@@ -1,6 +1,8 @@
 #include "core/search/tuners/baseline.hpp"
 
 #include <algorithm>
+#include <cctype>
+#include <string_view>
 #include <utility>
 
 #include "core/base/text.hpp"
@@ -17,6 +19,28 @@ std::optional<std::int64_t> rest_of(std::int64_t total, std::int64_t ranks, std:
   const std::int64_t product = ranks * factor;
   if (total < product || total % product != 0) return std::nullopt;
   return total / product;
+}
+
+/// Whether `text` goes on at `position` with more of a name than the end of a repetition's.
+bool is_longer_name(std::string_view text, std::size_t position) {
+  const std::string_view rest = text.substr(std::min(position, text.size()));
+  if (rest.empty() || rest.starts_with("_again")) return false;
+  const auto letter = static_cast<unsigned char>(rest.front());
+  return std::isalnum(letter) != 0 || letter == '_' || letter == '+' ||
+         (letter == '.' && rest.size() > 1 && rest[1] != ' ');
+}
+
+/// `text` with the name `to` in place of the name `from`, also in the names of its repetitions.
+std::string renamed(const std::string& text, const std::string& from, const std::string& to) {
+  std::string result;
+  std::size_t begin = 0;
+  for (auto at = text.find(from); at != std::string::npos; at = text.find(from, at + 1)) {
+    const std::size_t end = at + from.size();
+    if (is_longer_name(text, end)) continue;
+    result.append(text, begin, at - begin).append(to);
+    begin = end;
+  }
+  return result.append(text, begin, std::string::npos);
 }
 
 }  // namespace
@@ -37,10 +61,41 @@ std::optional<Candidate> baseline_of(const TuningConfig& config, int group_size)
 BaselineTuner::BaselineTuner(std::unique_ptr<Tuner> tuner, Candidate baseline, Metric metric)
     : tuner_(std::move(tuner)), candidate_(std::move(baseline)), metric_(metric) {}
 
+void BaselineTuner::tell_of_baseline() {
+  Record twin = *baseline_;
+  twin.experiment.name = twin_;
+  tuner_->learn(twin);
+}
+
+std::vector<Candidate> BaselineTuner::next_inside(int free_groups) {
+  std::vector<Candidate> shown;
+  for (bool goes_on = true; goes_on && shown.empty();) {
+    std::vector<Candidate> asked = tuner_->next(free_groups);
+    goes_on = !asked.empty();
+    for (Candidate& candidate : asked) {
+      const bool is_baseline = candidate.ds_config == candidate_.ds_config;
+      if (is_baseline && candidate.repetition == 0) {
+        twin_ = candidate.name;
+        if (baseline_) tell_of_baseline();
+        continue;
+      }
+      const std::string name = candidate.name;
+      if (is_baseline) candidate.name = concat(candidate_.name, "_again", candidate.repetition);
+      asked_[candidate.name] = name;
+      shown.push_back(std::move(candidate));
+    }
+    if (!baseline_) break;  // it may have asked for that alone
+  }
+  return shown;
+}
+
 std::vector<Candidate> BaselineTuner::next(int free_groups) {
-  if (!baseline_) return {candidate_};
-  auto candidates = tuner_->next(free_groups);
-  for (const Candidate& candidate : candidates) asked_.insert(candidate.name);
+  if (!baseline_) {
+    waiting_ = next_inside(free_groups);
+    return {candidate_};
+  }
+  auto candidates = waiting_ && !waiting_->empty() ? *waiting_ : next_inside(free_groups);
+  waiting_.reset();
   if (!candidates.empty()) return candidates;
   auto again = repetition();
   if (!again) return {};
@@ -49,19 +104,70 @@ std::vector<Candidate> BaselineTuner::next(int free_groups) {
 
 void BaselineTuner::learn(const Record& record) {
   if (record.experiment.repetition > 0) repeated_.push_back(record);
-  if (!baseline_ && record.experiment.name == candidate_.name) baseline_ = record;
-  if (asked_.contains(record.experiment.name)) tuner_->learn(record);
+  if (!baseline_ && record.experiment.name == candidate_.name) {
+    baseline_ = record;
+    if (!twin_.empty()) tell_of_baseline();
+    return;
+  }
+  const auto asked = asked_.find(record.experiment.name);
+  if (asked == asked_.end()) return;
+  Record own = record;
+  own.experiment.name = asked->second;
+  tuner_->learn(own);
+}
+
+std::optional<int> BaselineTuner::still_to_come() {
+  const auto inside = tuner_->still_to_come();
+  if (!inside) return std::nullopt;
+  if (!baseline_) return *inside + 1 + 2 * kRepetitions;
+  const auto best = tuner_->best();
+  int due = kRepetitions - std::min(kRepetitions, last_repetition(*baseline_));
+  due += kRepetitions - std::min(kRepetitions, best ? last_repetition(*best) : 0);
+  return *inside + (measured_of(*baseline_) == nullptr ? 0 : due);
+}
+
+std::optional<Seconds> BaselineTuner::foretold(const std::string& name) {
+  if (name == candidate_.name) {
+    return twin_.empty() ? std::nullopt : tuner_->foretold(twin_);
+  }
+  const auto asked = asked_.find(name);
+  return asked == asked_.end() ? std::nullopt : tuner_->foretold(asked->second);
+}
+
+bool BaselineTuner::is_faster_than(const Record& best) const {
+  return score(metric_, mean_of_repetitions(best)) <
+         score(metric_, mean_of_repetitions(*baseline_));
 }
 
 std::optional<Record> BaselineTuner::best() {
   auto best = tuner_->best();
   if (!baseline_ || measured_of(*baseline_) == nullptr) return best;
   // A search that was stopped, or found nothing that runs, still has this.
-  if (!best) return baseline_;
-  if (last_repetition(*best) == 0 || last_repetition(*baseline_) == 0) return best;
-  const bool is_slower =
-      score(metric_, mean_of_repetitions(*best)) < score(metric_, mean_of_repetitions(*baseline_));
-  return is_slower ? baseline_ : best;
+  if (!best || best->experiment.ds_config == candidate_.ds_config) return baseline_;
+  return is_faster_than(*best) ? baseline_ : best;
+}
+
+std::vector<PredictedStep> BaselineTuner::predictions() {
+  auto predictions = tuner_->predictions();
+  for (PredictedStep& step : predictions) {
+    if (step.experiment.name == twin_) step.experiment.name = candidate_.name;
+  }
+  return predictions;
+}
+
+std::vector<std::string> BaselineTuner::remarks() {
+  auto remarks = tuner_->remarks();
+  if (!twin_.empty()) {
+    for (std::string& remark : remarks) remark = renamed(remark, twin_, candidate_.name);
+  }
+  const auto inside = tuner_->best();
+  const auto chosen = best();
+  if (inside && chosen && inside->experiment.ds_config != chosen->experiment.ds_config) {
+    remarks.insert(remarks.begin(),
+                   concat("your own configuration, ", candidate_.name,
+                          ", is faster than what the search found, ", inside->experiment.name));
+  }
+  return remarks;
 }
 
 std::vector<const Record*> BaselineTuner::repetitions(const Record& record) const {

@@ -207,25 +207,6 @@ std::vector<Record> measure(const TuningConfig& config, int group_size, Schedule
   return all;
 }
 
-/// The space of a tuner may have the user's own configuration under a name of its own, which then
-/// has the same outcome: one row is enough, and the optimum must be a row.
-void drop_twin_of_baseline(const TuningConfig& config, int group_size, std::vector<Record>& records,
-                           std::optional<Record>& best) {
-  const auto baseline = baseline_of(config, group_size);
-  if (!baseline) return;
-  const auto is_it = [&](const Record& record) {
-    return record.experiment.repetition == 0 && record.experiment.ds_config == baseline->ds_config;
-  };
-  if (std::ranges::count_if(records, is_it) > 1) {
-    std::erase_if(records, [&](const Record& record) {
-      return is_it(record) && record.experiment.name != baseline->name;
-    });
-  }
-  if (!best || !is_it(*best)) return;
-  const auto own = std::ranges::find_if(records, is_it);
-  if (own != records.end()) best = *own;
-}
-
 std::vector<ResultAxis> axes_of(const Pool& pool, int group_size) {
   std::vector<Experiment> experiments(pool.candidates.size());
   std::vector<const Experiment*> all;
@@ -276,7 +257,6 @@ TuningResult search(const TuningConfig& config, int group_size, Scheduler& sched
                            if (tell) tell(ahead_of(*tuner, batch, has_rates));
                          });
   result.best = tuner->best();
-  drop_twin_of_baseline(config, group_size, records, result.best);
   if (rates) result.host_rates = rates->host();
   result.remarks = tuner->remarks();
   result.predictions = tuner->predictions();

@@ -115,8 +115,100 @@ TEST_F(BaselineTest, IsNotRepeatedWhereItIsTheBest) {
   baseline_ = make_pool(rows_).candidates[1].candidate;
   auto compared = tuner();
 
-  EXPECT_THAT(run(compared).names(), ElementsAre("b", "a", "b"));
+  EXPECT_THAT(run(compared).names(), ElementsAre("b", "a"));
   EXPECT_EQ(compared.best()->experiment.name, "b");
+}
+
+TEST_F(BaselineTest, IsMeasuredOnceWhereTheSearchHasItUnderAnotherName) {
+  baseline_ = make_pool(rows_).candidates[1].candidate;
+  baseline_.name = "own";
+  times_["own"] = 1;
+  auto compared = tuner();
+
+  EXPECT_THAT(run(compared).names(), ElementsAre("own", "a"));
+  EXPECT_EQ(compared.best()->experiment.name, "own");
+}
+
+TEST_F(BaselineTest, IsTheOptimumWhereTheRunEndsBeforeAnythingFasterWasFound) {
+  times_ = {{"a", 9}, {"b", 9}, {"own", 1}};
+  auto cut = tuner();
+
+  search(
+      cut, [&](const Candidate& candidate) { return times_.at(candidate.name); }, 1, 2);
+
+  EXPECT_EQ(cut.best()->experiment.name, "own");
+}
+
+/// Asks for what a test says, and says what a test says.
+class Scripted final : public Tuner {
+ public:
+  std::vector<std::vector<Candidate>> asks;
+  std::vector<std::string> learnt;
+  std::vector<std::string> says;
+
+  std::vector<Candidate> next(int /*free_groups*/) override {
+    if (asks.empty()) return {};
+    auto candidates = asks.front();
+    asks.erase(asks.begin());
+    return candidates;
+  }
+  void learn(const Record& record) override {
+    learnt.push_back(record.experiment.name);
+    if (!best_) best_ = record;
+  }
+  std::optional<Record> best() override { return best_; }
+  std::optional<int> still_to_come() override { return 7; }
+  std::optional<Seconds> foretold(const std::string& name) override {
+    return static_cast<Seconds>(name.size());
+  }
+  std::vector<std::string> remarks() override { return says; }
+
+ private:
+  std::optional<Record> best_;
+};
+
+TEST_F(BaselineTest, IsCalledByOneName) {
+  Candidate twin = baseline_;
+  twin.name = "twin";
+  Candidate again = twin;
+  again.name = "twin_again1";
+  again.repetition = 1;
+  auto scripted = std::make_unique<Scripted>();
+  Scripted* const inside = scripted.get();
+  inside->asks = {{twin}, {again}};
+  inside->says = {"twin was confirmed by twin_again1, twin2 and twin_ocT were not"};
+  BaselineTuner tuner(std::move(scripted), baseline_, Metric::throughput);
+
+  const auto names = run(tuner).names();
+
+  EXPECT_THAT(names, ElementsAre("own", "own_again1"));
+  EXPECT_THAT(inside->learnt, ElementsAre("twin", "twin_again1"));
+  EXPECT_THAT(tuner.remarks(),
+              ElementsAre("own was confirmed by own_again1, twin2 and twin_ocT were not"));
+  EXPECT_EQ(tuner.best()->experiment.name, "own");
+}
+
+TEST_F(BaselineTest, TellsWhatIsToComeOfItsOwnToo) {
+  auto scripted = std::make_unique<Scripted>();
+  scripted->asks = {{make_pool(rows_).candidates[0].candidate}};
+  BaselineTuner tuner(std::move(scripted), baseline_, Metric::throughput);
+
+  tuner.next(1);
+
+  EXPECT_EQ(tuner.still_to_come(), 7 + 1 + 4);
+  EXPECT_EQ(tuner.foretold("own"), std::nullopt) << "the search does not know it";
+  EXPECT_EQ(tuner.foretold("a"), 1);
+  tuner.learn(testing_support::make_record(baseline_, 1, 0));
+  EXPECT_EQ(tuner.still_to_come(), 7 + 4);
+}
+
+TEST_F(BaselineTest, IsNamedWhereItBeatsWhatTheSearchFound) {
+  times_["own"] = 0.9;
+  auto compared = tuner();
+  run(compared);
+
+  EXPECT_EQ(compared.remarks().front(),
+            "your own configuration, own, is faster than what the search found, b");
 }
 
 }  // namespace

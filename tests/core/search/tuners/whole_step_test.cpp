@@ -93,7 +93,7 @@ TEST(WholeStep, SaysHowFarTheComputedOneIsOff) {
   const Check result = check(optimum(2, 6), {steps_of(3, 0), steps_of(2.4, 0)});
 
   EXPECT_THAT(result.remark.value_or(""),
-              HasSubstr("20.0 % longer, twice, which is more than noise"));
+              HasSubstr("both of two whole steps took 20.0 % longer or more, which is more"));
 }
 
 TEST(WholeStep, TellsWhyItHasNoTime) {

@@ -66,7 +66,8 @@ std::string baseline_remark(const TuningConfig& config, int group_size,
   }
   const auto over = speedup(records, config.autotuning.metric, best->experiment.name, name);
   if (!over) return "";
-  const bool may_be_equal = over->interval && over->ratio * (1 - *over->interval) <= 1;
+  const bool may_be_equal = over->interval && over->ratio * (1 - *over->interval) <= 1 &&
+                            over->ratio * (1 + *over->interval) >= 1;
   return concat("the optimum, ", best->experiment.name, ", is ", to_text(*over),
                 " your configuration, ", name, over->interval ? " (95 %)" : "",
                 may_be_equal ? ", so not told apart from it" : "");
