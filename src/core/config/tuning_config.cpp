@@ -272,11 +272,15 @@ void check_steps(const TuningConfig& config, Problems& problems) {
   }
 }
 
+// Without a file nobody has said what is trained in. Nearly all train in bf16; the plan says that
+// it assumed so.
+ConfigFile empty_file() { return {{{"bf16", {{"enabled", "auto"}}}}, {}}; }
+
 }  // namespace
 
 TuningConfig read_tuning_config(const CommandLine& options) {
   Problems problems(source_of(options));
-  std::optional<ConfigFile> file = ConfigFile{};
+  std::optional<ConfigFile> file = empty_file();
   if (!options.config_path.empty()) file = read_config_file(options.config_path, problems);
   if (!file) problems.throw_if_any();
   auto overrides = apply_overrides(file->config, options, problems);

@@ -51,6 +51,7 @@ TEST_F(ReadTuningConfig, NeedsNoFileForAModelOfTheCommandLine) {
   const TuningConfig config = read_tuning_config(options);
 
   EXPECT_EQ(config.source, "no CONFIG.json");
+  EXPECT_EQ(config.open_precision, "bf16");
   EXPECT_EQ(config.settings.model.name, "EleutherAI/pythia-70m");
   EXPECT_EQ(config.model_source, "preset pythia-70m");
   EXPECT_EQ(config.settings.sequence_length, 256);
