@@ -5,7 +5,8 @@
 #   --requeue     in a Slurm job that may be requeued: USR1 comes before the time limit, and the death
 #                 of rank 0 or of the launcher requeues the job
 #   --shared DIR  rank 0 may run on another host, which sees DIR, or the user's home where DIR is not to be written to
-#   --gpu-hosts   in a Slurm job with GPUs mpirun gets a host file with a slot for each
+#   --gpu-hosts   in a Slurm job with GPUs a rank for each, and rank 0: mpirun gets a host file with these slots, srun
+#                 and others their number (-n), unless LAUNCHER's options have one
 #   --set N=V     a variable for the launcher alone
 #   LAUNCHER      mpirun, mpiexec, srun or flux, with its options
 #

@@ -156,16 +156,30 @@ close_output() {
   done
 }
 
-# A host file with a slot for each GPU of the Slurm job, where it has some.
+# Whether the launcher was told how many ranks to start.
+says_ranks() {
+  local option
+  for option in "${launcher[@]}"; do
+    case $option in -n | -n[0-9]* | -np | --np | --ntasks | --ntasks=* | --ntasks-per-node*) return 0 ;; esac
+  done
+  return 1
+}
+
+# A rank for each GPU of the Slurm job, where it has some, and rank 0: by a host file, or by their number for
+# launchers that know the hosts of the job. Those fill hosts evenly from the first one on, which so gets rank 0.
 gpu_hosts() {
   host_options=()
   $with_gpu_hosts || return 0
   "$here/slurm/gpu_hosts.sh" >"$run_dir/hosts"
   [ -s "$run_dir/hosts" ] || return 0
-  if [ "$kind" = hydra ]; then
-    slots_of_hosts "$run_dir/hosts" | sed 's/ /:/' >"$run_dir/hydra-hosts"
-    host_options=(-f "$run_dir/hydra-hosts")
-  else host_options=(-hostfile "$run_dir/hosts"); fi
+  case $kind in
+    openmpi) host_options=(-hostfile "$run_dir/hosts") ;;
+    hydra)
+      slots_of_hosts "$run_dir/hosts" | sed 's/ /:/' >"$run_dir/hydra-hosts"
+      host_options=(-f "$run_dir/hydra-hosts")
+      ;;
+    *) says_ranks || host_options=(-n "$(slots_of_hosts "$run_dir/hosts" | awk '{ sum += $2 } END { print sum }')") ;;
+  esac
 }
 
 start_launcher() {

@@ -16,6 +16,10 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/scripts/tune/exports.sh"
 # shellcheck source=../supervise/say.sh
 . "$root/scripts/supervise/say.sh"
+# shellcheck source=../supervise/kind.sh
+. "$root/scripts/supervise/kind.sh"
+# shellcheck source=launcher.sh
+. "$root/scripts/tune/launcher.sh"
 
 fail() { # FAULT [ADVICE...]
   local advice
@@ -94,7 +98,14 @@ if [ -n "$hosts" ]; then
   [ -f "$hosts" ] || fail "no file $hosts"
   first=$(awk '!/^[[:space:]]*(#|$)/ { print $1; exit }' "$hosts")
   [ -n "$first" ] || fail "$hosts names no host"
-  mpi=(mpirun -hostfile "$hosts" --oversubscribe --bind-to none -x "MASTER_ADDR=$first"
+  # The ranks are Python's, which any launcher may start; what they need is handed on by Open MPI's -x.
+  mpirun=${DSTUNE_MPIRUN:-$(first_of_kind openmpi mpirun mpirun.openmpi mpiexec.openmpi)}
+  read -ra mpi <<<"$mpirun"
+  if [ -z "$mpirun" ] || [ "$(launcher_kind "${mpi[0]}")" != openmpi ]; then
+    fail "--calibrate -hostfile starts its ranks with Open MPI's mpirun, and ${mpirun:-what is here} is none" \
+      "accepted: DSTUNE_MPIRUN with the path of one; or no -hostfile, on one host, with the ranks of that host"
+  fi
+  mpi+=(-hostfile "$hosts" --oversubscribe --bind-to none -x "MASTER_ADDR=$first"
     -x "MASTER_PORT=${MASTER_PORT:-29511}" -x OMP_NUM_THREADS)
   [ -z "${DS_ACCELERATOR:-}" ] || mpi+=(-x DS_ACCELERATOR)
   hand_on export_to_ranks

@@ -68,6 +68,26 @@ class CalibrateCommand(CommandTest):
         self.assertNotIn("torch.distributed.run", self.said())
         self.assertIn("calibration/calibrate.py", self.said())
 
+    def test_hosts_need_open_mpis_mpirun(self):
+        python = self.python(modules=("torch", "deepspeed", "transformers"))
+        (self.root / "hosts").write_text("nodeA slots=2\n")
+        (self.root / "tools").mkdir()
+        launcher = self.root / "tools" / "mpirun.openmpi"
+        launcher.write_text(f'#!/bin/sh\necho "$*" >{self.root}/said\n')
+        launcher.chmod(0o755)
+        launcher.with_name("mpiexec.hydra").symlink_to(launcher)
+        arguments = ("--calibrate", "2", "-hostfile", "hosts")
+
+        refused = self.calibrate(*arguments, PYTHON=str(python), DSTUNE_MPIRUN=f"{self.root}/tools/mpiexec.hydra")
+        self.assertEqual((refused.returncode, self.said()), (2, ""))
+        self.assertIn("Open MPI's mpirun, and", refused.stderr)
+        self.assertIn("mpiexec.hydra is none", refused.stderr)
+
+        started = self.calibrate(*arguments, PYTHON=str(python), DSTUNE_MPIRUN=str(launcher))
+        self.assertEqual(started.returncode, 0, started.stderr)
+        self.assertTrue(self.said().startswith("-hostfile hosts --oversubscribe"), self.said())
+        self.assertIn("-x MASTER_ADDR=nodeA", self.said())
+
     def test_what_it_does_not_take_is_refused(self):
         for arguments, found in ((("--calibrate", "-n", "3"), "does not take -n"),
                                  (("--calibrate", "none.json"), "no file none.json"),

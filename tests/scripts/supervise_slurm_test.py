@@ -68,19 +68,55 @@ class Slurm(SuperviseTest):
         self.assertEqual(mine.read_text(encoding="utf-8"), "a[$(touch pwned)]")
         self.assertFalse((self.directory / "pwned").exists())
 
+    def gpus(self, nodes=("n1", "n2")):
+        """A job with four GPUs on each of the nodes."""
+        self.tool("scontrol", f"printf '%s\\n' {' '.join(nodes)}\n")
+        return {"PATH": f"{self.directory}/tools:{os.environ['PATH']}", "SLURM_JOB_ID": "7", "SLURM_GPUS_ON_NODE": "4",
+                "SLURM_JOB_NODELIST": "n[1-2]"}
+
+    def options_of(self, launcher, *options, nodes=("n1", "n2")):
+        """What a launcher of this name gets beside its own options in such a job, and where it is a file, its text."""
+        (self.directory / launcher).symlink_to("launcher")
+        variables = self.gpus(nodes)
+        (self.directory / "options").unlink(missing_ok=True)
+        (self.directory / "starts").unlink(missing_ok=True)
+
+        done = self.supervise('last=$(tail -n 1 options); if [ -e "$last" ]; then cat "$last" >hosts; fi; leave 0',
+                              options=("--gpu-hosts",), launcher=(f"./{launcher}", *options), **variables)
+
+        self.assertEqual(done.returncode, 0, done.stderr)
+        given = (self.directory / "options").read_text(encoding="utf-8").splitlines()[len(options):]
+        hosts = self.directory / "hosts"
+        return given, hosts.read_text(encoding="utf-8") if hosts.exists() else None
+
     def test_the_host_file_of_gpus_follows_no_planted_link(self):
         mine = self.directory / "mine"
         mine.write_text("mine", encoding="utf-8")
         (self.directory / "dstune-7.hosts").symlink_to(mine)
-        self.tool("scontrol", "printf 'n1\\nn2\\n'\n")
 
-        done = self.supervise('cat "$(tail -n 1 options)" >hosts; leave 0', options=("--gpu-hosts",), SLURM_JOB_ID="7",
-                              SLURM_GPUS_ON_NODE="4", SLURM_JOB_NODELIST="n[1-2]",
-                              PATH=f"{self.directory}/tools:{os.environ['PATH']}")
+        given, hosts = self.options_of("mpirun.openmpi")
 
-        self.assert_ended(done, 0, 1)
-        self.assertEqual((self.directory / "hosts").read_text(encoding="utf-8"), "n1 slots=5\nn2 slots=4\n")
+        self.assertEqual(given[0], "-hostfile")
+        self.assertEqual(hosts, "n1 slots=5\nn2 slots=4\n")
         self.assertEqual(mine.read_text(encoding="utf-8"), "mine")
+
+    def test_hydra_gets_the_hosts_in_its_own_form(self):
+        given, hosts = self.options_of("mpiexec.hydra")
+
+        self.assertEqual((given[0], hosts), ("-f", "n1:5\nn2:4\n"))
+
+    def test_srun_gets_the_number_of_ranks_since_it_knows_the_hosts(self):
+        self.assertEqual(self.options_of("srun", "--mpi=cray_shasta", "--cpu-bind=none", nodes=("node1",)),
+                         (["-n", "5"], None))
+
+    def test_flux_gets_the_number_of_ranks(self):
+        self.assertEqual(self.options_of("flux", "run"), (["-n", "9"], None))
+
+    def test_a_number_of_ranks_that_was_given_stays(self):
+        for options in (("-n", "3"), ("--ntasks=3",), ("--ntasks-per-node", "5")):
+            with self.subTest(options):
+                (self.directory / "srun").unlink(missing_ok=True)
+                self.assertEqual(self.options_of("srun", *options), ([], None))
 
     def test_an_end_that_nobody_asked_for_requeues_the_job(self):
         done = self.supervise('record; leave 4', options=("--requeue",), **self.slurm())

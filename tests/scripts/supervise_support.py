@@ -12,7 +12,7 @@ SUPERVISE = pathlib.Path(os.environ["DSTUNE_SOURCE_DIR"]) / "scripts" / "supervi
 # Start k of the launcher runs the lines of the file "k" in bash: $FOLDER is where rank 0 leaves its words, "$@" the
 # program's arguments.
 LAUNCHER = """#!/usr/bin/env bash
-while [ "${1##*/}" != run_rank.sh ]; do echo "$1" >>options; shift; done
+while [ "${1##*/}" != run_rank.sh ]; do printf '%s\\n' "$1" >>options; shift; done
 FOLDER=$2
 shift 3
 number=$(($(cat starts 2>/dev/null || echo 0) + 1))
@@ -38,10 +38,11 @@ class SuperviseTest(unittest.TestCase):
     def environment(self, **variables):
         return dict(os.environ, TMPDIR=str(self.directory), DSTUNE_PATIENCE="1", **variables)
 
-    def supervise(self, *starts, options=(), arguments=("config.json",), **variables):
+    def supervise(self, *starts, options=(), launcher=("./launcher", "-n", "3"), arguments=("config.json",),
+                  **variables):
         for number, lines in enumerate(starts, 1):
             (self.directory / str(number)).write_text(lines + "\n", encoding="utf-8")
-        done = subprocess.run([SUPERVISE, *options, "./launcher", "-n", "3", "--", "program", *arguments],
+        done = subprocess.run([SUPERVISE, *options, *launcher, "--", "program", *arguments],
                               cwd=self.directory, env=self.environment(**variables), stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=120, check=False)
         path = self.directory / "arguments"
