@@ -16,7 +16,8 @@
 #                    the first tuning where the Python in use has DeepSpeed does that first, in 3 minutes
 #   other options    as in `dstune-mpi --help`
 # CONFIG.json defaults to examples/gpt2-30m.json. stdout has the result only.
-# The release of DeepSpeed that python3 has installed here is tuned for, unless CONFIG.json names one.
+# The release of DeepSpeed is tuned for that PYTHON's Python has installed, else the active environment's, else python3,
+# unless CONFIG.json names one.
 # With a GPU and nvcc here the preset cuda is built, else default; DSTUNE_PRESET says otherwise, e.g. for
 # the GPUs of other hosts.
 # A run that loses a worker, rank 0 or mpirun starts again by itself: see scripts/supervise.sh.
@@ -98,7 +99,7 @@ done
 if $plans && [ -n "$model" ]; then needs_file=false; fi # such a plan needs no CONFIG.json
 if $needs_config && $needs_file && [ -z "$config" ]; then arguments+=("$root/examples/gpt2-30m.json"); fi
 if $needs_config; then # without importing it, which takes seconds
-  deepspeed=$(python3 -c 'import importlib.metadata as m; print(m.version("deepspeed"))' 2>/dev/null || true)
+  deepspeed=$("$(find_python)" -c 'import importlib.metadata as m; print(m.version("deepspeed"))' 2>/dev/null || true)
   [ -z "$deepspeed" ] || arguments+=(--installed-deepspeed "$deepspeed")
 fi
 

@@ -22,8 +22,9 @@ class TuneOptions(unittest.TestCase):
             path.write_text("#!/bin/sh\nexit 1\n" if name == "python3" else '#!/bin/sh\nprintf "%s\\n" "$@"\n')
             path.chmod(0o755)
 
-    def words(self, *arguments):
-        environment = {"PATH": f"{self.root}/bin:/usr/bin:/bin", "HOME": str(self.root), "DSTUNE_NO_CALIBRATE": "1"}
+    def words(self, *arguments, **variables):
+        environment = {"PATH": f"{self.root}/bin:/usr/bin:/bin", "HOME": str(self.root), "DSTUNE_NO_CALIBRATE": "1",
+                       **variables}
         done = subprocess.run([self.root / "scripts" / "tune.sh", *arguments], env=environment, cwd=self.root,
                               capture_output=True, text=True, timeout=60, check=False)
         self.assertNotEqual(done.returncode, 2, done.stderr)  # an mpirun that starts no rank is 1
@@ -50,6 +51,21 @@ class TuneOptions(unittest.TestCase):
         self.assertEqual(words[words.index("--gpus") + 1], "3")
         words = self.words("--gpus", "3", "-n", "6", "some.json")
         self.assertEqual(words[words.index("-n") + 1], "6")
+
+    def test_the_release_of_deepspeed_is_that_of_the_python_in_use(self):
+        for name, version in (("venv", "0.17.1"), ("named", "0.18.2")):
+            python = self.root / name / "bin" / "python3"
+            python.parent.mkdir(parents=True)
+            python.write_text(f"#!/bin/sh\necho {version}\n")
+            python.chmod(0o755)
+        check = ["--check", "--world-size", "2", "some.json"]
+
+        active = self.words(*check, VIRTUAL_ENV=str(self.root / "venv"))
+        named = self.words(*check, VIRTUAL_ENV=str(self.root / "venv"), PYTHON=str(self.root / "named" / "bin" / "python3"))
+
+        self.assertEqual(self.words(*check), check)
+        self.assertEqual(active, [*check, "--installed-deepspeed", "0.17.1"])
+        self.assertEqual(named, [*check, "--installed-deepspeed", "0.18.2"])
 
     def test_models_are_listed_without_a_configuration(self):
         self.assertEqual(self.words("--list-models", "--format", "json"), ["--list-models", "--format", "json"])
