@@ -32,7 +32,8 @@ case "${1:-}" in
   "") ;;
   --tests) packages+=("${for_tests[@]}") ;;
   # MPICH stands beside Open MPI: Debian's mpirun and mpicxx stay Open MPI's, whose priority is higher.
-  --dev) packages+=("${for_tests[@]}" clang clang-format clang-tidy libclang-rt-dev patchelf mpich libmpich-dev) ;;
+  --dev) packages+=("${for_tests[@]}" clang clang-format clang-tidy libclang-rt-dev patchelf mpich libmpich-dev
+    python3-venv) ;; # the wheel's test
   *) echo "usage: scripts/setup.sh [--tests | --dev]" >&2; exit 2 ;;
 esac
 
