@@ -23,6 +23,7 @@
 #include "mpi/base/communicator.hpp"
 #include "mpi/base/environment.hpp"
 #include "mpi/base/launcher.hpp"
+#include "mpi/base/library.hpp"
 #include "mpi/base/placement.hpp"
 #include "mpi/lifeline/checks.hpp"
 #include "mpi/lifeline/sentinel.hpp"
@@ -82,6 +83,20 @@ Meeting meet_all_ranks(Sentinel& sentinel, std::optional<Environment>& environme
   return {std::move(world), placement};
 }
 
+/// What there is to say where a launcher has `started` several ranks and this one met none of them,
+/// so that there are `ranks`; "" else. Python environments may have another MPI's mpirun.
+std::string why_alone(int started, int ranks) {
+  if (ranks > 1 || started <= ranks) return "";
+  const std::vector<Problem> problems = {
+      {concat("-n ", started),
+       concat("are ranks that do not find each other: this mpirun is of another MPI than the "
+              "program, which has ",
+              mpi_library(),
+              "; accepted: the mpirun of that one, which in a bundle and a wheel lies beside the "
+              "program, or dstune (scripts/tune.sh), which chooses it")}};
+  return ConfigError("mpirun", problems).what();
+}
+
 int run_rank_zero(const CommandLine& options, Environment& environment, const Communicator& world,
                   bool by_zero) {
   watch_crashes(exit_internal_error, by_zero);
@@ -99,9 +114,18 @@ int run_rank(const CommandLine& options, int* argc, char*** argv, bool by_zero) 
     end_job();
     _exit(by_zero ? exit_found : reason.exit_code);
   });
+  // A rank that Open MPI finds alone is from then on the first, whatever its launcher has said.
+  const bool is_first = is_first_process();
+  const int started = ranks_of_launcher().value_or(1);
   std::optional<Environment> environment;
   std::optional met(meet_all_ranks(sentinel, environment, argc, argv));
   const Communicator& world = met->world;
+  if (const std::string fault = why_alone(started, world.size()); !fault.empty()) {
+    if (is_first) log_error(fault);
+    met.reset();
+    environment->finalize();
+    return exit_wrong_input;
+  }
   if (options.verbose) log_as_rank(world.rank());
   const int code = world.rank() == 0
                        ? run_rank_zero(options, *environment, world, by_zero)

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import shutil
 import subprocess
 import unittest
 
@@ -25,6 +26,14 @@ class WrongInput(ProgramTest):
         self.assertEqual(finished.returncode, 2, finished.stderr)
         self.assertIn("mpirun -n", finished.stderr)
         self.assertEqual(self.listing(), [])
+
+    def test_an_mpirun_of_another_mpi(self):
+        launcher = shutil.which("mpiexec.mpich")
+        if launcher is None:
+            self.skipTest("no MPICH here")
+        finished = self.run_command([launcher, "-n", "3", PROGRAM, example("tiny")])
+
+        self.assert_refused(finished, "-n 3", "another MPI", "Open MPI v")
 
     def test_another_number_of_gpus_than_workers(self):
         self.assert_refused(self.tune(3, "--gpus", 3, example("tiny")), "--gpus", "mpirun has started 2 workers",

@@ -83,6 +83,15 @@ std::optional<int> rank_of_launcher() {
   return std::nullopt;
 }
 
+std::optional<int> ranks_of_launcher() {
+  // Not Slurm's: they are there in a job without a launcher, too.
+  for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
+    if (const char* text = std::getenv(variable))
+      return static_cast<int>(std::strtol(text, nullptr, 10));
+  }
+  return std::nullopt;
+}
+
 bool is_rank(int pid) {
   const std::string environment = read_proc(pid, "environ");
   // Not Slurm's: what mpirun itself starts in a job, such as srun, has that too.

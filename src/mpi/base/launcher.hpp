@@ -16,6 +16,10 @@ std::string read_proc(int pid, const char* name);
 /// that is not known here, and without one. Needs no MPI_Init.
 std::optional<int> rank_of_launcher();
 
+/// How many ranks the launcher of this process says that it has started in all; nothing where it
+/// does not say. Needs no MPI_Init.
+std::optional<int> ranks_of_launcher();
+
 /// Whether process `pid`, a child of find_launcher(), is a rank.
 bool is_rank(int pid);
 

@@ -13,14 +13,11 @@
 namespace dstune::launcher_test {
 namespace {
 
-constexpr const char* kVariables[] = {"OMPI_COMM_WORLD_RANK",
-                                      "PMIX_RANK",
-                                      "PMI_RANK",
-                                      "PALS_RANKID",
-                                      "FLUX_TASK_RANK",
-                                      "SLURM_PROCID",
-                                      "OMPI_COMM_WORLD_LOCAL_SIZE",
-                                      "MPI_LOCALNRANKS"};
+constexpr const char* kVariables[] = {
+    "OMPI_COMM_WORLD_RANK", "PMIX_RANK",      "PMI_RANK",
+    "PALS_RANKID",          "FLUX_TASK_RANK", "SLURM_PROCID",
+    "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",       "OMPI_COMM_WORLD_LOCAL_SIZE",
+    "MPI_LOCALNRANKS"};
 
 /// The environment of a rank, in a process of its own: what `answer` returns there, as exit code.
 template <class Answer>
@@ -79,6 +76,14 @@ TEST(Launcher, TellsTheRanksOfThisHost) {
   EXPECT_EQ(in_environment({{"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}}, ranks), 4);
   EXPECT_EQ(in_environment({{"MPI_LOCALNRANKS", "6"}}, ranks), 6);
   EXPECT_EQ(in_environment({}, ranks), 0);
+}
+
+TEST(Launcher, TellsTheRanksThatItHasStarted) {
+  const auto ranks = [] { return ranks_of_launcher().value_or(99); };
+
+  EXPECT_EQ(in_environment({{"OMPI_COMM_WORLD_SIZE", "4"}}, ranks), 4);
+  EXPECT_EQ(in_environment({{"PMI_SIZE", "6"}}, ranks), 6);
+  EXPECT_EQ(in_environment({}, ranks), 99);
 }
 
 TEST(Launcher, MpirunOfOpenMpiIsBothTheParentAndTheCommand) {
