@@ -58,7 +58,7 @@ class Install(unittest.TestCase):
         done = self.run_there(self.prefix / "bin" / "dstune", self.share / "examples" / "sim.json", "-n", "3")
 
         self.assertIn("z0_gas1_tmbspg4", done.stdout)
-        self.assertTrue((self.folder / "autotuning_results" / "ds_config_optimal.json").is_file())
+        self.assertTrue((self.folder / "autotuning_results" / "latest" / "ds_config_optimal.json").is_file())
         self.assertEqual([path.name for path in self.prefix.iterdir()].count("build"), 0)
 
     def test_dstune_runs_by_a_link_from_elsewhere(self):
