@@ -142,6 +142,7 @@ void add_settings(std::vector<FittedColumn>& columns, const std::vector<ResultRo
       return wide ? value : cut_in_middle(value, kLongestValue);
     });
     column.order = order_of(axes[i], i);
+    column.is_setting = true;
     column.what = axes[i].title;
     columns.push_back(std::move(column));
   }
