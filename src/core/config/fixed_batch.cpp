@@ -1,14 +1,22 @@
 #include "core/config/fixed_batch.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "core/base/text.hpp"
+#include "core/experiment/knob.hpp"
 
 namespace dstune {
 namespace {
 
 constexpr const char* kAccumulationPointer = "/gradient_accumulation_steps";
+
+/// The product of two numbers above 0; the largest number where it is larger than that.
+std::int64_t saturated_product(std::int64_t one, std::int64_t other) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  return one > kMost / other ? kMost : one * other;
+}
 
 bool has_accumulation(const std::vector<AxisGroup>& groups) {
   return std::ranges::any_of(groups, [](const AxisGroup& group) {
@@ -36,10 +44,11 @@ bool is_micro_batch_open(const TuningConfig& config) {
   return config.micro_batches.empty() && !config.micro_batch_is_given;
 }
 
+// The limits are those of a search, and what a list says is not searched.
 bool is_allowed(const TuningConfig& config, const BatchSplit& split) {
   const AutotuningConfig& limits = config.autotuning;
   const auto& list = config.micro_batches;
-  if (!list.empty() && !std::ranges::binary_search(list, split.micro_batch)) return false;
+  if (!list.empty()) return std::ranges::binary_search(list, split.micro_batch);
   if (split.micro_batch < limits.min_train_micro_batch_size_per_gpu) return false;
   if (split.micro_batch > limits.max_train_micro_batch_size_per_gpu) return false;
   const auto accumulation = given_accumulation(config);
@@ -63,7 +72,7 @@ std::vector<BatchSplit> splits_of(const TuningConfig& config, std::int64_t total
 /// The known numbers of which the batch must be a multiple, and whether they leave nothing open.
 struct Factors {
   std::vector<std::string> names = {};
-  std::int64_t product = 1;
+  std::int64_t product = 1;  ///< saturated
   bool are_all = false;
 };
 
@@ -75,7 +84,7 @@ Factors factors_of(const TuningConfig& config, std::optional<int> ranks) {
       config.micro_batches.empty() ? given_accumulation(config) : std::nullopt;
   const auto take = [&](std::string name, std::int64_t factor) {
     factors.names.push_back(std::move(name));
-    factors.product *= factor;
+    factors.product = saturated_product(factors.product, factor);
   };
   if (micro_batch) take(concat("micro-batch ", *micro_batch), *micro_batch);
   if (accumulation) take(concat("accumulation steps ", *accumulation), *accumulation);
@@ -89,17 +98,22 @@ std::string nearest_text(const TuningConfig& config, std::int64_t product,
   const std::int64_t total = *config.objective.train_batch_size;
   const AutotuningConfig& limits = config.autotuning;
   std::set<std::int64_t> units = {product};
-  const auto add = [&](std::int64_t micro_batch) { units.insert(product * micro_batch); };
+  const auto add = [&](std::int64_t micro_batch) {
+    units.insert(saturated_product(product, micro_batch));
+  };
   for (const std::int64_t micro_batch : config.micro_batches) add(micro_batch);
   add(limits.min_train_micro_batch_size_per_gpu);
   std::set<std::int64_t> can_be;
-  if (is_micro_batch_open(config)) can_be = {product * limits.max_train_micro_batch_size_per_gpu};
+  if (is_micro_batch_open(config)) {
+    can_be = {saturated_product(product, limits.max_train_micro_batch_size_per_gpu)};
+  }
   for (const std::int64_t unit : units) {
     can_be.insert(total / unit * unit);
-    can_be.insert((total / unit + 1) * unit);
+    can_be.insert(saturated_product(total / unit + 1, unit));
   }
   std::erase_if(can_be, [&](std::int64_t size) {
-    return size < 1 || size == total || (ranks && splits_of(config, size, *ranks).empty());
+    return size < 1 || size > kLargestBatch || size == total ||
+           (ranks && splits_of(config, size, *ranks).empty());
   });
   const auto above = can_be.lower_bound(total);
   std::vector<std::string> nearest;
@@ -133,6 +147,10 @@ std::string fixed_batch_fault(const TuningConfig& config, std::optional<int> ran
   const std::int64_t total = *config.objective.train_batch_size;
   const Factors factors = factors_of(config, ranks);
   const std::string product = join(factors.names, " x ");
+  if (factors.are_all && factors.product > kLargestBatch) {
+    return concat("is ", total, ", but ", product, " are more than ", kLargestBatch,
+                  "; what goes is \"auto\" for the micro-batch or the accumulation steps");
+  }
   if (factors.are_all && factors.product != total) {
     return concat("is ", total, ", but ", product, " are ", factors.product, "; what goes is ",
                   factors.product, ", or \"auto\" for the micro-batch or the accumulation steps");

@@ -61,6 +61,31 @@ TEST(FixedBatchFault, NamesTheNearestBatchesThatGo) {
   EXPECT_EQ(fixed_batch_fault(TuningConfig{}, 8), "");
 }
 
+// Such products have more than 63 bits; none of them is a divisor of 0, or a batch to name.
+TEST(FixedBatchFault, HoldsWhateverTheNumbersAre) {
+  TuningConfig huge = of(9);
+  huge.accumulation_is_given = true;
+  huge.accumulation_steps = 536'870'912;
+  huge.autotuning.min_train_micro_batch_size_per_gpu = 536'870'912;
+  TuningConfig all = huge;
+  all.micro_batch_is_given = true;
+  all.start_micro_batch = 1'000'000'000;
+
+  EXPECT_EQ(fixed_batch_fault(huge, 64),
+            "is 9, which is no multiple of accumulation steps 536870912 x 64 ranks");
+  EXPECT_EQ(fixed_batch_fault(all, 64),
+            "is 9, but micro-batch 1000000000 x accumulation steps 536870912 x 64 ranks are more "
+            "than 1000000000; what goes is \"auto\" for the micro-batch or the accumulation steps");
+}
+
+TEST(FixedBatchSplits, TakeAListWhateverTheLimitsOfASearch) {
+  TuningConfig listed = of(4096);
+  listed.micro_batches = {2048};
+
+  EXPECT_THAT(fixed_batch_splits(listed, 2), ElementsAre(BatchSplit{2048, 1}));
+  EXPECT_EQ(fixed_batch_fault(listed, 2), "");
+}
+
 TEST(FixedBatchFault, SaysWhichMicroBatchesMakeItNot) {
   TuningConfig listed = of(14);
   listed.micro_batches = {2, 4};

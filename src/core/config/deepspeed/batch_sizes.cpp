@@ -16,6 +16,7 @@ constexpr std::size_t kLongestList = 1000;  // each value is an experiment of ev
 constexpr const char* kTrainBatch = "train_batch_size";
 constexpr const char* kMicroBatch = "train_micro_batch_size_per_gpu";
 constexpr const char* kAccumulation = "gradient_accumulation_steps";
+constexpr const char* kMost = "max_train_micro_batch_size_per_gpu";
 
 // An integer or a non-empty list of integers, all within [min, max]; sorted, each once. Empty after
 // a fault, which is a problem at its place.
@@ -66,16 +67,42 @@ std::vector<std::int64_t> read_micro_batches(const json::object& deepspeed, bool
   return read_integers(*value, child("", kMicroBatch), rule, others, problems);
 }
 
-void check_start(std::int64_t start, const AutotuningConfig& limits, Problems& problems) {
+void check_limits(std::int64_t micro_batch, const AutotuningConfig& limits, Problems& problems) {
   const auto low = limits.min_train_micro_batch_size_per_gpu;
   const auto high = limits.max_train_micro_batch_size_per_gpu;
-  if (low > high || (start >= low && start <= high)) return;
+  if (low > high || (micro_batch >= low && micro_batch <= high)) return;
   problems.add(child("", kMicroBatch),
-               concat("is ", start, ", outside the ", low, " to ", high,
+               concat("is ", micro_batch, ", outside the ", low, " to ", high,
                       " of autotuning's {min,max}_train_micro_batch_size_per_gpu"));
 }
 
-// The batch is checked where it is kept; DeepSpeed compares it with the other two in any case.
+bool says_most(const json::object& deepspeed) {
+  const auto* const autotuning = deepspeed.if_contains("autotuning");
+  const auto* const section = autotuning == nullptr ? nullptr : autotuning->if_object();
+  return section != nullptr && section->contains(kMost);
+}
+
+// Who lists micro-batches means them: only a limit that the file itself says is held against them.
+void check_list(const json::object& deepspeed, TuningConfig& config, Problems& problems) {
+  if (config.micro_batches.empty()) return;
+  auto& most = config.autotuning.max_train_micro_batch_size_per_gpu;
+  if (!says_most(deepspeed)) most = std::max(most, config.micro_batches.back());
+  for (const std::int64_t size : config.micro_batches) {
+    check_limits(size, config.autotuning, problems);
+  }
+}
+
+// Says it where accumulation steps are a number that a search of the batch does not keep.
+void warn_of_accumulation(TuningConfig& config) {
+  const bool is_listed = !config.micro_batches.empty();
+  if (!config.accumulation_is_given || (!is_listed && !config.micro_batch_is_given)) return;
+  config.warnings.push_back(concat("/gradient_accumulation_steps ", config.accumulation_steps,
+                                   is_listed ? " is not used" : " is not kept",
+                                   ": it follows from train_batch_size and each micro-batch",
+                                   is_listed ? " of the list" : " that is tried"));
+}
+
+// Without the ranks only the file's own numbers are compared; the plan compares them again.
 void fix_batch(std::optional<int> ranks, TuningConfig& config, Problems& problems) {
   if (!config.objective.train_batch_size) return;
   const std::int64_t total = *config.objective.train_batch_size;
@@ -88,11 +115,7 @@ void fix_batch(std::optional<int> ranks, TuningConfig& config, Problems& problem
   const std::string fault = fixed_batch_fault(config, ranks);
   if (!fault.empty()) problems.add(child("", kTrainBatch), fault);
   most = total;
-  if (config.accumulation_is_given && !config.micro_batches.empty()) {
-    config.warnings.push_back(
-        concat("/gradient_accumulation_steps ", config.accumulation_steps,
-               " is not used: it follows from train_batch_size and each micro-batch of the list"));
-  }
+  warn_of_accumulation(config);
 }
 
 }  // namespace
@@ -119,10 +142,11 @@ void read_batch_sizes(const json::object& deepspeed, std::optional<int> ranks, T
   if (single && !micro_batches.empty()) {
     config.start_micro_batch = micro_batches.front();
     config.micro_batch_is_given = true;
-    check_start(config.start_micro_batch, config.autotuning, problems);
+    check_limits(config.start_micro_batch, config.autotuning, problems);
   } else {
     config.micro_batches = micro_batches;
     config.start_micro_batch = micro_batches.empty() ? 1 : micro_batches.front();
+    check_list(deepspeed, config, problems);
   }
   config.accumulation_is_given = accumulation.has_value();
   config.accumulation_steps = accumulation.value_or(1);

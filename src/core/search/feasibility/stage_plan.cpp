@@ -51,12 +51,28 @@ std::int64_t largest_within(Bytes limit, Sample low, Sample high, const PeakOf& 
   return low.micro_batch;
 }
 
+// A list is bounded by the global batch too, and where even its least value is above that nothing
+// would run.
+void check_list(const TuningConfig& config, std::int64_t most, int group_size) {
+  const auto& list = config.micro_batches;
+  if (list.empty() || list.front() <= most) return;
+  throw ConfigError(config.source, {{"/train_micro_batch_size_per_gpu",
+                                     concat("is ", list.size() == 1 ? "" : "at least ",
+                                            list.front(), ", above the ", most,
+                                            " that autotuning's limits leave to each of the ",
+                                            group_size, " ranks of an experiment")}});
+}
+
 void check_limits(const TuningConfig& config, int group_size) {
   std::string fault = fixed_batch_fault(config, group_size);
   if (!fault.empty()) throw ConfigError(config.source, {{"/train_batch_size", std::move(fault)}});
   const auto& limits = config.autotuning;
   const auto least = limits.min_train_micro_batch_size_per_gpu;
-  if (largest_allowed_micro_batch(config, group_size) >= least) return;
+  const auto most = largest_allowed_micro_batch(config, group_size);
+  if (most >= least) {
+    check_list(config, most, group_size);
+    return;
+  }
   if (limits.max_train_micro_batch_size_per_gpu < least) {
     throw ConfigError(
         config.source,

@@ -141,6 +141,21 @@ TEST(ReadBatchSizes, RejectsAStartOutsideTheLimitsOfAutotuning) {
                    "{min,max}_train_micro_batch_size_per_gpu"});
 }
 
+TEST(ReadBatchSizes, HoldsAListToALimitThatTheFileItselfSays) {
+  const auto free = read_batches(R"({"train_micro_batch_size_per_gpu":[4,2048]})");
+  AutotuningConfig limits;
+  limits.max_train_micro_batch_size_per_gpu = 1024;
+  const auto limited = read_batches(R"({"train_micro_batch_size_per_gpu":[4,2048],)"
+                                    R"("autotuning":{"max_train_micro_batch_size_per_gpu":1024}})",
+                                    {}, limits);
+
+  EXPECT_EQ(free.faults, Faults{});
+  EXPECT_EQ(free.config.autotuning.max_train_micro_batch_size_per_gpu, 2048);
+  EXPECT_EQ(limited.faults,
+            Faults{"/train_micro_batch_size_per_gpu  is 2048, outside the 1 to 1024 "
+                   "of autotuning's {min,max}_train_micro_batch_size_per_gpu"});
+}
+
 constexpr const char* kTriple =
     R"({"train_batch_size":24,"train_micro_batch_size_per_gpu":4,"gradient_accumulation_steps":3})";
 
@@ -185,6 +200,16 @@ TEST(ReadBatchSizes, SaysThatAccumulationFollowsFromAListOfMicroBatches) {
   EXPECT_EQ(read.config.warnings,
             std::vector<std::string>{"/gradient_accumulation_steps 4 is not used: it follows from "
                                      "train_batch_size and each micro-batch of the list"});
+}
+
+TEST(ReadBatchSizes, SaysThatAccumulationBesideANumberOfMicroBatchesIsNotKept) {
+  EXPECT_EQ(read_batches(kTriple, 2).config.warnings,
+            std::vector<std::string>{"/gradient_accumulation_steps 3 is not kept: it follows from "
+                                     "train_batch_size and each micro-batch that is tried"});
+  EXPECT_EQ(
+      read_batches(R"({"train_batch_size":24,"gradient_accumulation_steps":3})", 2).config.warnings,
+      std::vector<std::string>{})
+      << "the micro-batch follows from it";
 }
 
 }  // namespace

@@ -264,6 +264,19 @@ TEST(PlanStages, KeepsWithinTheUsersLimits) {
   EXPECT_EQ(plan_stages(config, 2, SimulatedMachine().predictor())[0].max_micro_batch, 6);
 }
 
+TEST(PlanStages, RefusesAListOfWhichTheBatchLeavesNothing) {
+  auto config = make_tuning_config(10000);
+  config.micro_batches = {32, 64};
+  config.autotuning.max_train_batch_size = 12;
+
+  EXPECT_THAT([&] { plan_stages(config, 2, SimulatedMachine().predictor()); },
+              ThrowsMessage<ConfigError>(
+                  HasSubstr("is at least 32, above the 6 that autotuning's limits leave to each of "
+                            "the 2 ranks of an experiment")));
+  config.micro_batches = {6, 64};
+  EXPECT_NO_THROW(plan_stages(config, 2, SimulatedMachine().predictor()));
+}
+
 TEST(PlanStages, CallsEveryStageFeasibleWithoutALimit) {
   const auto plans = plan_stages(make_tuning_config(0), 2, SimulatedMachine().predictor());
 

@@ -157,6 +157,7 @@ SearchOutline outline_search(const TuningConfig& config, int group_size,
         config.space.empty() ? given : with_leanest(config, group_size, given, dry_run);
     if (!stage_fits(config, group_size, plan, dry_run)) continue;
     const auto count = count_configurations(config, group_size, plan);
+    if (count == 0) continue;
     outline.stages.push_back(plan.stage);
     outline.configurations += count;
     outline.experiments += std::min(count, trials);
@@ -187,7 +188,7 @@ std::optional<std::string> check_run(const CommandLine& options, const LocalBack
   const int group_size = plan.machine.group_size;
   const auto outline =
       outline_search(plan.config, group_size, plan.stages, make_dry_runner(plan.device));
-  if (outline.stages.empty()) return std::nullopt;
+  if (outline.stages.empty() || outline.experiments == 0) return std::nullopt;
   return concat("would run: ", settings.model.name, " (",
                 parameter_text(parameters.total(), parameters.trainable_total()), "), ", group_size,
                 group_size == 1 ? " rank" : " ranks", " per experiment, ", outline_text(outline),
