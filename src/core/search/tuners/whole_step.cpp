@@ -75,6 +75,10 @@ std::optional<std::string> check_whole_step(const TuningConfig& config, const Re
   const Computed computed = computed_of(best, records);
   const std::string subject =
       step_time_text(computed, best.experiment.ds_config.step().accumulation_steps);
+  // What was found is no worse for that no group is left to look at it again.
+  if (scheduler.slots(best.experiment.ranks) == 0) {
+    return concat(subject, "; too few workers were left to check it by a whole step");
+  }
   Seconds now = 0;
   for (const Record& record : records) now = std::max(now, record.finished);
   if (!has_room(config, best, now, computed.step_time)) {

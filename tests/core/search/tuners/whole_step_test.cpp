@@ -43,10 +43,10 @@ struct Check {
 
 /// @param whole  what the first whole step takes, the second, ...
 Check check(const Record& best, const std::vector<Outcome>& whole,
-            std::optional<Seconds> time_budget = std::nullopt) {
+            std::optional<Seconds> time_budget = std::nullopt, int workers = 2) {
   const MemoryDirectory directory;
   Check result;
-  ScriptedPool pool(testing_support::workers_on("node", 1, 2), [&](const Experiment& experiment) {
+  ScriptedPool pool(testing_support::workers_on("node", 1, workers), [&](const Experiment& experiment) {
     result.run.push_back(experiment);
     return whole.at(result.run.size() - 1);
   });
@@ -110,6 +110,13 @@ TEST(WholeStep, IsNotRunWhereThereIsNoTimeForIt) {
   EXPECT_THAT(late.remark.value_or(""), HasSubstr("no time"));
   EXPECT_THAT(slow.run, IsEmpty());
   EXPECT_THAT(late.run, IsEmpty());
+}
+
+TEST(WholeStep, IsNotRunWhereNoGroupIsLeft) {
+  const Check result = check(optimum(2, 6), {}, std::nullopt, 1);
+
+  EXPECT_THAT(result.remark.value_or(""), HasSubstr("too few workers"));
+  EXPECT_THAT(result.run, IsEmpty());
 }
 
 }  // namespace
