@@ -1,7 +1,9 @@
 #include "core/input/read_yaml.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -39,18 +41,51 @@ bool is_any_of(std::string_view text, std::initializer_list<std::string_view> wo
   return false;
 }
 
-// A number must begin with a digit, a sign or a dot: else "inf" and "nan" would be numbers.
-bool begins_as_number(std::string_view text) {
-  const char first = text.front();
-  return (first >= '0' && first <= '9') || first == '-' || first == '+' || first == '.';
+bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
+
+std::string without_underscores(std::string_view text) {
+  std::string digits(text);
+  std::erase(digits, '_');
+  return digits;
 }
 
-template <class Number>
-std::optional<Number> whole_number(std::string_view text) {
+template <class Number, class... Base>
+std::optional<Number> whole_number(const std::string& text, Base... base) {
   Number number{};
-  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (fault != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  const char* const last = text.data() + text.size();
+  const auto [end, fault] = std::from_chars(text.data(), last, number, base...);
+  if (fault != std::errc() || end != last) return std::nullopt;
   return number;
+}
+
+// An integer of YAML 1.1, without its sign: 0b101, 0x1F, 1_000, and 017 to the base of eight.
+std::optional<std::int64_t> integer_in(std::string_view text, bool is_negative) {
+  int base = text.size() > 1 && text.front() == '0' ? 8 : 10;
+  if (text.starts_with("0b") || text.starts_with("0x")) {
+    base = text[1] == 'b' ? 2 : 16;
+    text.remove_prefix(2);
+    if (text.starts_with('-')) return std::nullopt;
+  }
+  return whole_number<std::int64_t>(concat(is_negative ? "-" : "", without_underscores(text)),
+                                    base);
+}
+
+// With a point or an exponent, or an integer of more than 64 bits.
+std::optional<double> real_in(std::string_view text) {
+  const bool is_whole = std::ranges::all_of(text, is_digit);
+  if (is_whole && text.front() == '0') return std::nullopt;  // 08, which is no octal number
+  const bool has_point = text.find('.') != std::string_view::npos && !text.starts_with("._");
+  return whole_number<double>(has_point ? without_underscores(text) : std::string(text));
+}
+
+// A number must begin with a digit or a dot: else "inf" and "nan" would be numbers.
+std::optional<json::value> number_in(std::string_view text) {
+  const bool is_negative = text.front() == '-';
+  if (is_negative || text.front() == '+') text.remove_prefix(1);
+  if (text.empty() || (!is_digit(text.front()) && text.front() != '.')) return std::nullopt;
+  if (const auto integer = integer_in(text, is_negative)) return *integer;
+  if (const auto real = real_in(text)) return is_negative ? -*real : *real;
+  return std::nullopt;
 }
 
 json::value plain_value(std::string_view text) {
@@ -58,13 +93,7 @@ json::value plain_value(std::string_view text) {
   if (is_any_of(text, {"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"})) return true;
   if (is_any_of(text, {"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"}))
     return false;
-  if (begins_as_number(text)) {
-    std::string_view digits = text;
-    if (digits.front() == '+') digits.remove_prefix(1);
-    if (const auto integer = whole_number<std::int64_t>(digits)) return *integer;
-    const bool is_sign_alone = digits.find_first_of("0123456789") == std::string_view::npos;
-    if (const auto real = whole_number<double>(digits); real && !is_sign_alone) return *real;
-  }
+  if (const auto number = number_in(text)) return *number;
   return json::string(text);
 }
 

@@ -11,8 +11,10 @@
 namespace dstune {
 
 /// Parses one YAML document. Plain scalars are null, booleans (also yes, no, on, off), integers and
-/// numbers where they look so, as PyYAML's safe_load has them; but `1e-4` is a number, as in YAML
-/// 1.2 and for the trainers, which convert it. What is quoted, and any other scalar, is a text.
+/// numbers where they look so, as PyYAML's safe_load has them (`0x40`, `0b101`, `010` is 8,
+/// `1_000`); but `1e-4` is a number, as in YAML 1.2 and for the trainers, which convert it. What is
+/// quoted, and any other scalar, is a text; so are dates, times (`1:30`), `.inf` and `.nan`, which
+/// PyYAML converts.
 ///
 /// Anchors, aliases and tags are faults: no trainer's file needs them, and a few lines of them can
 /// stand for billions of values.

@@ -1,5 +1,7 @@
 #include "core/input/read_yaml.hpp"
 
+#include <cstdint>
+#include <limits>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -30,6 +32,17 @@ TEST(ReadYaml, PlainScalarsHaveTheTypeThatTheyLookLike) {
             (json::array{true, false, true, nullptr, nullptr, 8, -3, 2, 1.5, 1e-4, 0.5}));
   EXPECT_EQ(value_of("[fast, 8x, nan, -, +, inf, 1:30, v1.2.3]"),
             (json::array{"fast", "8x", "nan", "-", "+", "inf", "1:30", "v1.2.3"}));
+}
+
+// As yaml.safe_load() of PyYAML 6.0 has them.
+TEST(ReadYaml, IntegersMayHaveABaseAndUnderscores) {
+  EXPECT_EQ(value_of("[0x40, -0x10, 0b101, 010, -010, 0_7, 1_000, +1_0, 1_, 0, -0]"),
+            (json::array{64, -16, 5, 8, -8, 7, 1000, 10, 1, 0, 0}));
+  EXPECT_EQ(value_of("[1_000.5, 012.5, 1., -9223372036854775808]"),
+            (json::array{1000.5, 12.5, 1.0, std::numeric_limits<std::int64_t>::min()}));
+  EXPECT_EQ(value_of("[08, -08, 0x, 0b, 0xg, 0x-5, +-5, _1, -_5, ._5, 1_0e5, 0o17]"),
+            (json::array{"08", "-08", "0x", "0b", "0xg", "0x-5", "+-5", "_1", "-_5", "._5", "1_0e5",
+                         "0o17"}));
 }
 
 TEST(ReadYaml, QuotedScalarsAreTexts) {

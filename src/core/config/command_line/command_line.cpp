@@ -124,9 +124,7 @@ void read_options(Reader& reader, CommandLine& options) {
     if (form != nullptr) options.emit.insert(static_cast<EmittedForm>(form - kEmittedForms));
   }
   options.verbose = reader.has("verbose");
-  if (const auto name = reader.choice("format", kTableFormatNames)) {
-    options.format = static_cast<TableFormat>(find_row(kTableFormats, *name) - kTableFormats);
-  }
+  options.format = reader.format();
   options.wide = reader.has("wide");
   options.gpus = reader.count("gpus");
   if (const auto name = reader.choice("progress", kProgressStyleNames)) {

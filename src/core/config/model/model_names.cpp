@@ -17,15 +17,6 @@ constexpr std::size_t kMostNear = 4;
 
 std::string_view without_owner(std::string_view name) { return name.substr(name.find('/') + 1); }
 
-// "GPT-NeoX" and "gpt_neox" are one name.
-std::string without_separators(std::string_view name) {
-  std::string plain = lower(name);
-  std::erase_if(plain, [](char letter) {
-    return std::string_view("-_. ").find(letter) != std::string_view::npos;
-  });
-  return plain;
-}
-
 // The first word: a name's family.
 std::string first_word(std::string_view name) {
   const std::string plain = lower(without_owner(name));
@@ -85,6 +76,14 @@ std::string list_of_family(const std::string& name, std::vector<std::string> kno
 }
 
 }  // namespace
+
+std::string without_separators(std::string_view name) {
+  std::string plain = lower(name);
+  std::erase_if(plain, [](char letter) {
+    return std::string_view("-_. ").find(letter) != std::string_view::npos;
+  });
+  return plain;
+}
 
 std::vector<ModelSpec> all_presets() {
   std::vector<ModelSpec> all;

@@ -11,6 +11,9 @@
 
 namespace dstune {
 
+/// `name` in small letters and without "-", "_", "." and spaces: "GPT-NeoX" and "gpt_neox" are one.
+std::string without_separators(std::string_view name);
+
 /// Of all families, each with its family and that family's first task.
 std::vector<ModelSpec> all_presets();
 /// Their names: "gpt2", "gpt2-medium", ...

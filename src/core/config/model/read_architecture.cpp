@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/base/text.hpp"
-#include "core/input/key_rules.hpp"
+#include "core/config/model/model_names.hpp"
 
 namespace dstune {
 
@@ -13,12 +13,6 @@ namespace {
 std::string type_of(const json::object& config) {
   const auto* const type = config.if_contains("model_type");
   return type != nullptr && type->is_string() ? json::value_to<std::string>(*type) : "";
-}
-
-std::string without_separators(std::string_view name) {
-  std::string plain = lower(name);
-  std::erase_if(plain, [](char letter) { return letter == '-' || letter == '_' || letter == '.'; });
-  return plain;
 }
 
 // A model_type that looks like another is mostly that of another model: "bart" is no slip for

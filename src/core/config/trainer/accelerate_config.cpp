@@ -84,7 +84,9 @@ json::object plugin_config(Translation& section) {
 }
 
 json::object file_config(Translation& section, Translation& file, bool has_precision) {
-  auto config = section.read_deepspeed("deepspeed_config_file").value_or(json::object());
+  constexpr std::string_view kKey = "deepspeed_config_file";
+  auto given = section.read_deepspeed(kKey);
+  if (*section.find(kKey) == "") section.fault(kKey, "is an empty text; accepted: a file");
   for (const std::string_view key : kNotBesideFile) {
     if (section.find(key) == nullptr) continue;
     section.fault(key, "is given beside deepspeed_config_file, which accelerate refuses");
@@ -93,12 +95,12 @@ json::object file_config(Translation& section, Translation& file, bool has_preci
     file.fault("mixed_precision",
                "is given beside deepspeed_config_file, which accelerate refuses");
   }
-  if (!config.contains("gradient_accumulation_steps")) config["gradient_accumulation_steps"] = 1;
-  if (!config.contains("zero_optimization")) {
-    section.fault("deepspeed_config_file",
-                  "names a file without zero_optimization, which accelerate refuses");
+  if (!given) return {};
+  if (!given->contains("gradient_accumulation_steps")) (*given)["gradient_accumulation_steps"] = 1;
+  if (!given->contains("zero_optimization")) {
+    section.fault(kKey, "names a file without zero_optimization, which accelerate refuses");
   }
-  return config;
+  return std::move(*given);
 }
 
 bool is_stage_3(json::object& config) {
@@ -109,7 +111,7 @@ bool is_stage_3(json::object& config) {
 void set_zero_init(Translation& section, json::object& config, Translation& file) {
   constexpr std::string_view kKey = "zero3_init_flag";
   const auto init = section.flag(kKey);
-  if (init && is_stage_3(config)) file.set("zero_init", *init, kKey);
+  if (init && is_stage_3(config)) file.set("zero_init", *init, concat("deepspeed_config.", kKey));
 }
 
 }  // namespace

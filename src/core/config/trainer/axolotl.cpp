@@ -87,18 +87,23 @@ bool is_text(const json::value* value, std::string_view text) {
   return value != nullptr && value->is_string() && value->get_string() == text;
 }
 
-// "auto", the default, is bf16 where the device has it; "full" sets bf16_full_eval alone.
+// "auto", the default where bf16 is absent, is bf16 where the device has it; null is off; "full"
+// sets bf16_full_eval alone.
 void read_precision(TrainerArguments& arguments, Translation& file) {
-  const bool fp16 = file.flag("fp16").value_or(false) || file.flag("float16").value_or(false);
+  const bool float16 = file.flag("float16").value_or(false);
+  const bool fp16 = file.flag("fp16").value_or(false) || float16;
   const bool bfloat16 = file.flag("bfloat16").value_or(false);
+  if (float16) arguments.fp16_key = "float16";
   const json::value* const bf16 = file.find("bf16");
   if (is_text(bf16, "full")) {
     arguments.bf16_full_eval = true;
-  } else if (bf16 == nullptr || is_text(bf16, "auto")) {
+  } else if (!file.has("bf16") || is_text(bf16, "auto")) {
     arguments.bf16 = !fp16;
     if (!fp16) file.note("bf16 is \"auto\": taken to be on, as on devices that have it");
   } else {
-    arguments.bf16 = file.flag("bf16").value_or(false) || bfloat16;
+    const bool is_on = file.flag("bf16").value_or(false);
+    arguments.bf16 = is_on || bfloat16;
+    if (!is_on && bfloat16) arguments.bf16_key = "bfloat16";
   }
   arguments.fp16 = fp16 && !arguments.bf16;
 }
@@ -113,9 +118,8 @@ TrainerArguments read_arguments(Translation& file) {
 
 void set_length(Translation& file) {
   constexpr std::int64_t kLength = 512;
-  const auto length = file.integer("sequence_len", 1);
-  file.set("sequence_length", length.value_or(kLength),
-           length ? "sequence_len" : "sequence_len's default");
+  constexpr std::string_view kKey = "sequence_len";
+  file.set("sequence_length", file.integer(kKey, 1).value_or(kLength), kKey);
   file.note(concat(file.flag("sample_packing").value_or(false)
                        ? "sample_packing: every row is taken to be full"
                        : "every sample is taken to have sequence_len tokens",

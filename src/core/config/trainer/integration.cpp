@@ -6,13 +6,10 @@
 #include <vector>
 
 #include "core/base/text.hpp"
+#include "core/input/key_rules.hpp"
 
 namespace dstune {
 namespace {
-
-constexpr std::string_view kAuto = "auto";
-
-bool is_auto(const json::value& value) { return value.is_string() && value.get_string() == kAuto; }
 
 // As Python compares: 1 equals 1.0, and lists element by element.
 bool are_equal(const json::value& one, const json::value& other) {
@@ -44,15 +41,19 @@ class Filler {
       *own = value;
       file_.note_origin(dotted, value, key);
     } else if (!are_equal(*own, value)) {
-      file_.fault(key, concat("is ", shown(value), ", but ", dotted, " of the DeepSpeed file is ",
-                              shown(*own),
+      const bool is_default = file_.find(key) == nullptr;
+      file_.fault(key, concat("is ", shown(value), is_default ? " by default" : "", ", but ",
+                              dotted, " of the DeepSpeed file is ", shown(*own),
                               ", which the Trainer refuses; accepted: the same, or "
                               "\"auto\" there"));
     }
   }
-  void fill(std::string_view dotted, const json::value& value) {
+  /// @param key  that says so; "": nothing in the file does
+  void fill(std::string_view dotted, const json::value& value, std::string_view key = "") {
     json::value* const own = find_in(deepspeed_, dotted);
-    if (own != nullptr && is_auto(*own)) *own = value;
+    if (own == nullptr || !is_auto(*own)) return;
+    *own = value;
+    if (!key.empty()) file_.note_origin(dotted, value, key);
   }
 
  private:
@@ -89,6 +90,8 @@ TrainerArguments read_trainer_arguments(Translation& file) {
   take(arguments.bf16, file.flag("bf16"));
   take(arguments.fp16_full_eval, file.flag("fp16_full_eval"));
   take(arguments.bf16_full_eval, file.flag("bf16_full_eval"));
+  if (arguments.fp16_full_eval && !arguments.fp16) arguments.fp16_key = "fp16_full_eval";
+  if (arguments.bf16_full_eval && !arguments.bf16) arguments.bf16_key = "bf16_full_eval";
   take(arguments.save_on_each_node, file.flag("save_on_each_node"));
   return arguments;
 }
@@ -107,8 +110,8 @@ void fill_as_trainer(const TrainerArguments& arguments, json::object& deepspeed,
   filler.match("optimizer.params.weight_decay", arguments.weight_decay, "weight_decay");
   filler.fill("scheduler.params.warmup_min_lr", 0);
   filler.match("scheduler.params.warmup_max_lr", arguments.learning_rate, "learning_rate");
-  filler.match("fp16.enabled", arguments.fp16 || arguments.fp16_full_eval, "fp16");
-  filler.match("bf16.enabled", arguments.bf16 || arguments.bf16_full_eval, "bf16");
+  filler.match("fp16.enabled", arguments.fp16 || arguments.fp16_full_eval, arguments.fp16_key);
+  filler.match("bf16.enabled", arguments.bf16 || arguments.bf16_full_eval, arguments.bf16_key);
   if (arguments.save_on_each_node) {
     json::value& checkpoint = deepspeed["checkpoint"];
     if (!checkpoint.is_object()) checkpoint.emplace_object();
@@ -118,16 +121,17 @@ void fill_as_trainer(const TrainerArguments& arguments, json::object& deepspeed,
     deepspeed["gradient_accumulation_steps"] = 1;
   }
   const std::string_view precision = arguments.fp16 ? "fp16" : arguments.bf16 ? "bf16" : "no";
-  set_mixed_precision(precision, precision == "no" ? "bf16" : precision, deepspeed, file);
+  set_mixed_precision(precision, arguments.fp16 ? arguments.fp16_key : arguments.bf16_key,
+                      deepspeed, file);
 }
 
 void set_mixed_precision(std::string_view precision, std::string_view key, json::object& deepspeed,
                          Translation& file) {
-  if (precision == "fp16" && !deepspeed.contains("fp16")) {
-    deepspeed["fp16"] = json::object{{"enabled", true}, {"auto_cast", true}};
-  }
-  if (precision == "bf16" && !deepspeed.contains("bf16")) {
-    deepspeed["bf16"] = json::object{{"enabled", true}};
+  if (precision != "no" && !deepspeed.contains(precision)) {
+    json::object section{{"enabled", true}};
+    if (precision == "fp16") section["auto_cast"] = true;
+    deepspeed[precision] = std::move(section);
+    file.note_origin(concat(precision, ".enabled"), true, key);
   }
   const std::string_view other = precision == "fp16" ? "bf16" : "fp16";
   if (precision != "no" && is_enabled(deepspeed, other)) {
@@ -137,7 +141,7 @@ void set_mixed_precision(std::string_view precision, std::string_view key, json:
   Filler filler(deepspeed, file);
   for (const std::string_view each : {"fp16", "bf16"}) {
     if (!deepspeed.contains(each)) deepspeed[each] = json::object{{"enabled", false}};
-    filler.fill(concat(each, ".enabled"), each == precision);
+    filler.fill(concat(each, ".enabled"), each == precision, key);
   }
 }
 

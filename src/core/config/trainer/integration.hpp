@@ -26,6 +26,8 @@ struct TrainerArguments {
   bool fp16_full_eval = false;
   bool bf16_full_eval = false;
   bool save_on_each_node = false;
+  std::string_view fp16_key = "fp16";  ///< the key that says so
+  std::string_view bf16_key = "bf16";  ///< likewise
 };
 
 /// Reads the numbers among them but the micro-batch, by their names in TrainingArguments.
@@ -43,7 +45,7 @@ void fill_as_trainer(const TrainerArguments& arguments, json::object& deepspeed,
 
 /// Enables `precision`, as DeepSpeedPlugin.set_mixed_precision() of accelerate does.
 /// @param precision  "no", "fp16" or "bf16"
-/// @param key  of `file`, which has it: a fault if the DeepSpeed part has the other one
+/// @param key  of `file`, which says so: a fault if the DeepSpeed part has the other one
 void set_mixed_precision(std::string_view precision, std::string_view key, json::object& deepspeed,
                          Translation& file);
 

@@ -1,5 +1,6 @@
 #include "core/config/trainer/llama_factory.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -11,6 +12,7 @@
 #include "core/config/trainer/integration.hpp"
 #include "core/config/trainer/trainer_keys.hpp"
 #include "core/config/trainer/training_arguments.hpp"
+#include "core/input/key_rules.hpp"
 
 namespace dstune {
 namespace {
@@ -63,17 +65,23 @@ void set_fine_tuning(Translation& file) {
 }
 
 void set_flash_attention(Translation& file) {
-  const auto name = file.text("flash_attn").value_or("auto");
-  if (name == "disabled") file.set("attention", "eager", "flash_attn");
-  if (name == "sdpa") file.set("attention", "sdpa", "flash_attn");
-  if (name == "fa2" || name == "fa3") file.set("attention", "flash", "flash_attn");
+  constexpr std::string_view kKey = "flash_attn";
+  const std::vector<std::string> known = {"auto", "disabled", "sdpa", "fa2", "fa3"};
+  const auto name = file.text(kKey).value_or("auto");
+  if (std::ranges::count(known, name) == 0) {
+    const std::string near = suggestion(name, known);
+    file.fault(kKey, concat("is ", in_quotes(name), ", which is not modelled", near,
+                            near.empty() ? "; accepted: " : " accepted: ", join(known, ", ")));
+  }
+  if (name == "disabled") file.set("attention", "eager", kKey);
+  if (name == "sdpa") file.set("attention", "sdpa", kKey);
+  if (name == "fa2" || name == "fa3") file.set("attention", "flash", kKey);
 }
 
 void set_lengths(Translation& file) {
   constexpr std::int64_t kCutOff = 2048;
-  const auto length = file.integer("cutoff_len", 1);
-  file.set("sequence_length", length.value_or(kCutOff),
-           length ? "cutoff_len" : "cutoff_len's default");
+  constexpr std::string_view kKey = "cutoff_len";
+  file.set("sequence_length", file.integer(kKey, 1).value_or(kCutOff), kKey);
   const bool is_packed =
       file.flag("packing").value_or(false) || file.flag("neat_packing").value_or(false);
   file.note(concat(is_packed ? "packing: every row is taken to be full"

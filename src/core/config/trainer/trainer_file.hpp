@@ -25,7 +25,7 @@ std::optional<TrainerKind> trainer_of(const json::object& file);
 
 /// Translates a trainer's file: values that are "auto" in the DeepSpeed file that it names are
 /// filled as the trainer fills them, and what it says of the model, the lengths, checkpointing and
-/// adapters goes to "dstune".
+/// adapters goes to "dstune", where what that file itself has there wins.
 ///
 /// What the trainer would refuse, and what would be another step altogether, are problems; what is
 /// left out is a warning.

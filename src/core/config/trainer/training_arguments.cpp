@@ -25,10 +25,15 @@ constexpr std::array<std::string_view, 2> kDeprecated = {"adafactor", "per_gpu_t
 constexpr std::array<std::string_view, 2> kQuantized = {"load_in_4bit", "load_in_8bit"};
 constexpr std::array<std::string_view, 2> kOtherAdapters = {"use_dora", "lora_target_parameters"};
 
-// TRL's SFTConfig has other defaults than the class that it derives from.
-bool is_trl(Translation& file) {
-  return file.find("completion_only_loss") != nullptr ||
-         file.find("assistant_only_loss") != nullptr || file.find("dataset_text_field") != nullptr;
+// The key that only TRL's SFTConfig has, whose defaults are others than those of the class that it
+// derives from; "" if there is none.
+std::string_view key_of_trl(Translation& file) {
+  std::string_view found;
+  for (const std::string_view key :
+       {"dataset_text_field", "assistant_only_loss", "completion_only_loss"}) {
+    if (file.find(key) != nullptr) found = key;
+  }
+  return found;
 }
 
 void set_loss(Translation& file) {
@@ -52,7 +57,13 @@ void set_length(bool of_trl, Translation& file) {
     file.set("sequence_length", *own, key);
   }
   constexpr std::int64_t kTrlLength = 1024;
-  if (!length && of_trl) file.set("sequence_length", kTrlLength, "max_length's default");
+  if (length || !of_trl) return;
+  if (file.has("max_length")) {
+    file.note(
+        "max_length is null, so that no sample is cut: --sequence-length says how long they are");
+  } else {
+    file.set("sequence_length", kTrlLength, "max_length");
+  }
 }
 
 void set_peft(Translation& file) {
@@ -152,13 +163,14 @@ std::span<const std::string_view> trainer_keys_without_effect() {
 }
 
 json::object translate_training_arguments(Translation& file) {
-  const bool of_trl = is_trl(file);
+  const std::string_view trl_key = key_of_trl(file);
+  const bool of_trl = !trl_key.empty();
   TrainerArguments arguments = read_trainer_arguments(file);
   if (of_trl) {
     constexpr double kTrlRate = 2e-5;
     if (file.find("learning_rate") == nullptr) arguments.learning_rate = kTrlRate;
     if (file.find("bf16") == nullptr) arguments.bf16 = !arguments.fp16;
-    file.set("trainer", "trl", "the keys of SFTConfig");
+    file.set("trainer", "trl", trl_key);
     const auto loss = file.text("loss_type").value_or("nll");
     if (loss != "nll" && loss != "chunked_nll") {
       file.fault("loss_type",

@@ -7,20 +7,13 @@
 #include <utility>
 
 #include "core/base/text.hpp"
+#include "core/input/key_rules.hpp"
 #include "core/input/read_json.hpp"
 
 namespace dstune {
 namespace {
 
 constexpr double kExactIntegers = 9007199254740992.0;  // 2^53: up to here a double is exact
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& letter : result) {
-    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
-  }
-  return result;
-}
 
 bool is_on(const json::value& value) {
   if (value.is_null()) return false;
@@ -41,6 +34,22 @@ std::optional<double> number_in(const json::value& value) {
   const auto [end, fault] = std::from_chars(text->data(), last, number);
   if (fault != std::errc() || end != last || !std::isfinite(number)) return std::nullopt;
   return number;
+}
+
+std::string shown(const json::value& value) {
+  constexpr std::size_t kMostShown = 80;
+  const std::string text = to_json_text(value, 0);
+  return text.size() <= kMostShown ? text : describe(value);
+}
+
+// Rows have the length of "sequence_length" beside packed samples alone: else "lengths" says it
+// all.
+bool has_own_lengths(const json::object& dstune) {
+  const json::value* const lengths = dstune.if_contains("lengths");
+  if (lengths == nullptr) return false;
+  const json::value* const batches =
+      lengths->is_object() ? lengths->get_object().if_contains("batches") : nullptr;
+  return batches == nullptr || *batches != "packed";
 }
 
 }  // namespace
@@ -107,10 +116,29 @@ void Translation::set(std::string_view dstune_key, json::value value, std::strin
 
 void Translation::note_origin(std::string_view key, const json::value& value,
                               std::string_view from) {
-  constexpr std::size_t kMostShown = 80;
-  const std::string text = to_json_text(value, 0);
   origins_.push_back(
-      concat(key, " ", text.size() <= kMostShown ? text : describe(value), " from ", from));
+      {std::string(key), shown(value), concat(from, is_given(from) ? "" : "'s default")});
+}
+
+bool Translation::is_given(std::string_view dotted) const {
+  const json::object* section = &given_;
+  const json::value* value = nullptr;
+  for (const auto& key : split(dotted, '.')) {
+    value = section == nullptr ? nullptr : section->if_contains(key);
+    section = value == nullptr ? nullptr : value->if_object();
+  }
+  return value != nullptr && !value->is_null();
+}
+
+void Translation::yield_to_file(std::string_view key, std::string_view own_key,
+                                const json::value& own) {
+  const auto said = std::ranges::find(origins_, key, &Origin::key);
+  if (said == origins_.end()) return;
+  if (key != own_key || own != dstune_.at(key)) {
+    note(concat("the DeepSpeed file's dstune.", own_key, ", ", shown(own), ", wins over ", key, " ",
+                said->value, " from ", said->from));
+  }
+  std::erase_if(origins_, [&](const Origin& origin) { return origin.key == key; });
 }
 
 std::optional<json::object> Translation::read_deepspeed(std::string_view key) {
@@ -159,14 +187,32 @@ void Translation::warn_of_unknown(std::span<const std::string_view> without_effe
   }
 }
 
-json::object Translation::config(json::object deepspeed) const {
-  if (!dstune_.empty()) deepspeed["dstune"] = dstune_;
+json::object Translation::config(json::object deepspeed) {
+  if (dstune_.empty()) return deepspeed;
+  json::value& own = deepspeed["dstune"];
+  if (own.is_null()) own.emplace_object();
+  if (!own.is_object()) return deepspeed;  // a fault for whoever reads it
+  json::object& section = own.get_object();
+  for (const auto& member : dstune_) {
+    const std::string_view key = member.key();
+    const bool is_length = key == "sequence_length" && has_own_lengths(section);
+    const std::string_view own_key = is_length ? "lengths" : key;
+    if (const json::value* const value = section.if_contains(own_key)) {
+      yield_to_file(key, own_key, *value);
+    } else {
+      section[key] = member.value();
+    }
+  }
   return deepspeed;
 }
 
 std::vector<std::string> Translation::notes() const {
   std::vector<std::string> all;
-  if (!origins_.empty()) all.push_back(concat(file_name(), ": ", join(origins_, ", ")));
+  std::vector<std::string> origins;
+  for (const Origin& origin : origins_) {
+    origins.push_back(concat(origin.key, " ", origin.value, " from ", origin.from));
+  }
+  if (!origins.empty()) all.push_back(concat(file_name(), ": ", join(origins, ", ")));
   all.insert(all.end(), notes_.begin(), notes_.end());
   return all;
 }

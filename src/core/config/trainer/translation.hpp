@@ -28,6 +28,8 @@ class Translation {
 
   /// The member `key`; nullptr if it is absent or null. It counts as read.
   const json::value* find(std::string_view key);
+  /// Whether the file has the key, null or not.
+  bool has(std::string_view key) const { return given_.contains(key); }
   /// The values of keys; a number or boolean may be written as a text, as its YAML or a command
   /// line may have it. Any other value is a fault.
   std::optional<bool> flag(std::string_view key);
@@ -36,9 +38,11 @@ class Translation {
   std::optional<std::string> text(std::string_view key);
 
   /// Sets a key of the section "dstune".
-  /// @param from  the key that says so, for the note
+  /// @param from  the key that says so, for the note: "KEY's default" where it is absent or null.
+  ///              Dots lead into mappings
   void set(std::string_view dstune_key, json::value value, std::string_view from);
   /// Says where a value of the DeepSpeed part comes from.
+  /// @param from  as for set()
   void note_origin(std::string_view key, const json::value& value, std::string_view from);
   void note(std::string text) { notes_.push_back(std::move(text)); }
 
@@ -56,8 +60,9 @@ class Translation {
   /// Warns of keys that were not read and are not `without_effect` on a step.
   void warn_of_unknown(std::span<const std::string_view> without_effect);
 
-  /// The whole configuration: `deepspeed` and "dstune", where anything was set.
-  json::object config(json::object deepspeed) const;
+  /// The whole configuration: `deepspeed` and "dstune", where anything was set. What `deepspeed`
+  /// itself has there wins, and a note says so where it differs.
+  json::object config(json::object deepspeed);
   /// Where its values come from in one sentence, and then what else was noted.
   std::vector<std::string> notes() const;
 
@@ -65,13 +70,23 @@ class Translation {
   std::string file_name() const { return path_.filename().string(); }
 
  private:
+  struct Origin {
+    std::string key;    ///< of DeepSpeed or "dstune"
+    std::string value;  ///< as it is shown
+    std::string from;
+  };
+
+  bool is_given(std::string_view dotted) const;
+  /// Removes what is said of a key of "dstune", and notes that the DeepSpeed file's own wins.
+  void yield_to_file(std::string_view key, std::string_view own_key, const json::value& own);
+
   const json::object& given_;
   std::filesystem::path path_;
   std::string pointer_;  ///< of `given_` in the file
   Problems& problems_;
   std::set<std::string, std::less<>> read_;
   json::object dstune_;
-  std::vector<std::string> origins_;
+  std::vector<Origin> origins_;
   std::vector<std::string> notes_;
 };
 

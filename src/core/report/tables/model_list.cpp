@@ -1,13 +1,13 @@
 #include "core/report/tables/model_list.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 #include <vector>
 
 #include "core/base/text.hpp"
 #include "core/config/model/model_names.hpp"
 #include "core/model/hub_names.hpp"
+#include "core/model/parameter_text.hpp"
 #include "core/train/families/families.hpp"
 
 namespace dstune {
@@ -18,15 +18,6 @@ std::vector<std::string_view> hub_names_of(std::string_view preset) {
   const auto rows = hub_names();
   const auto row = std::ranges::find(rows, preset, &HubNames::preset);
   return row == rows.end() ? std::vector<std::string_view>() : row->each();
-}
-
-// Three digits: "124M", "1.54B".
-std::string rounded_count(std::int64_t count) {
-  constexpr std::array<std::pair<double, const char*>, 2> kUnits = {{{1e9, "B"}, {1e6, "M"}}};
-  const auto number = static_cast<double>(count);
-  const auto& [unit, letter] = number >= kUnits[0].first ? kUnits[0] : kUnits[1];
-  const double value = number / unit;
-  return concat(fixed(value, value >= 100 ? 0 : value >= 10 ? 1 : 2), letter);
 }
 
 std::string padded(std::string_view text, std::size_t width) {
@@ -42,7 +33,7 @@ std::size_t width_of_presets() {
 }  // namespace
 
 std::string format_model_list() {
-  constexpr std::size_t kWidthOfCount = 5;
+  constexpr std::size_t kWidthOfCount = 6;
   const std::size_t width = width_of_presets();
   std::string text;
   std::string_view family;
@@ -50,7 +41,7 @@ std::string format_model_list() {
   for (const ModelSpec& preset : presets) {
     if (preset.family != family) text += concat(text.empty() ? "" : "\n", preset.family, "\n");
     family = preset.family;
-    const std::string count = rounded_count(make_model_parameters(preset).total());
+    const std::string count = format_count(make_model_parameters(preset).total());
     std::string start =
         concat("  ", padded(preset.name, width), "  ", padded(count, kWidthOfCount));
     for (const std::string_view name : hub_names_of(preset.name)) {

@@ -192,13 +192,13 @@ TEST(TrainerFile, NotesNameTheKeysThatValuesComeFrom) {
             (std::vector<std::string>{
                 "llama_factory_lora.yaml: train_micro_batch_size_per_gpu 2 from "
                 "per_device_train_batch_size, gradient_accumulation_steps 8 from "
-                "gradient_accumulation_steps, gradient_clipping 1.0 from max_grad_norm, "
-                "fp16.enabled false from fp16, bf16.enabled true from bf16, model "
+                "gradient_accumulation_steps, gradient_clipping 1.0 from max_grad_norm's default, "
+                "fp16.enabled false from fp16's default, bf16.enabled true from bf16, model "
                 "\"qwen2.5-7b\" from model_name_or_path, sequence_length 2048 from cutoff_len, "
                 "lora {\"r\":8,\"lora_alpha\":16.0,\"target_modules\":\"all-linear\"} from "
                 "finetuning_type, attention \"flash\" from flash_attn, "
                 "activation_checkpointing {\"every_n_layers\":1,\"use_reentrant\":true} from "
-                "disable_gradient_checkpointing",
+                "disable_gradient_checkpointing's default",
                 "every sample is taken to have cutoff_len tokens; dstune.lengths says what "
                 "samples there are"}));
 }
@@ -216,6 +216,109 @@ TEST(TrainerFile, TuningTakesIt) {
   EXPECT_EQ(config.deepspeed.step().dtype, DType::bf16);
 }
 
+ConfigFile translated(TrainerKind kind, const json::object& file) {
+  Problems problems("train.yaml");
+  ConfigFile result = translate(kind, file, path_of("train.yaml"), problems);
+  EXPECT_EQ(faults_in(problems), Faults());
+  return result;
+}
+
+TEST(TrainerFile, WhatTheFileDoesNotSayIsADefault) {
+  EXPECT_EQ(
+      translated(TrainerKind::training_arguments, {{"output_dir", "out"},
+                                                   {"max_grad_norm", 0.5},
+                                                   {"bf16", true},
+                                                   {"deepspeed", {{"gradient_clipping", "auto"}}}})
+          .notes,
+      std::vector<std::string>{"train.yaml: gradient_clipping 0.5 from max_grad_norm, "
+                               "bf16.enabled true from bf16"});
+  EXPECT_EQ(
+      translated(TrainerKind::training_arguments, {{"bf16_full_eval", true},
+                                                   {"deepspeed",
+                                                    {{"train_micro_batch_size_per_gpu", "auto"},
+                                                     {"fp16", {{"enabled", "auto"}}},
+                                                     {"bf16", {{"enabled", "auto"}}}}}})
+          .notes,
+      std::vector<std::string>{"train.yaml: train_micro_batch_size_per_gpu 8 from "
+                               "per_device_train_batch_size's default, fp16.enabled false "
+                               "from fp16's default, bf16.enabled true from bf16_full_eval"});
+  EXPECT_EQ(translated(TrainerKind::accelerate, {{"mixed_precision", "fp16"}}).notes,
+            std::vector<std::string>{"train.yaml: fp16.enabled true from mixed_precision"});
+}
+
+TEST(TrainerFile, ZeroInitIsSaidWhereItStands) {
+  const auto notes = read("accelerate_zero3.yaml").notes;
+
+  ASSERT_FALSE(notes.empty());
+  EXPECT_NE(notes[0].find("zero_init true from deepspeed_config.zero3_init_flag"),
+            std::string::npos)
+      << notes[0];
+  EXPECT_EQ(notes[0].find("zero3_init_flag's default"), std::string::npos) << notes[0];
+}
+
+TEST(TrainerFile, DstuneOfTheDeepSpeedFileWins) {
+  const ConfigFile file = translated(
+      TrainerKind::training_arguments,
+      {{"model_name_or_path", "gpt2"},
+       {"max_length", 512},
+       {"attn_implementation", "sdpa"},
+       {"deepspeed",
+        {{"autotuning", {{"enabled", true}}},
+         {"dstune", {{"model", "gpt2-medium"}, {"attention", "sdpa"}, {"tuner", "random"}}}}}});
+
+  EXPECT_EQ(file.config.at("autotuning"), (json::object{{"enabled", true}}));
+  EXPECT_EQ(sorted_by_key(file.config.at("dstune")),
+            sorted_by_key(json::object{{"model", "gpt2-medium"},
+                                       {"attention", "sdpa"},
+                                       {"tuner", "random"},
+                                       {"sequence_length", 512}}));
+  EXPECT_EQ(file.notes,
+            (std::vector<std::string>{"train.yaml: sequence_length 512 from max_length",
+                                      "the DeepSpeed file's dstune.model, \"gpt2-medium\", wins "
+                                      "over model \"gpt2\" from model_name_or_path"}));
+}
+
+// Nobody gave both of them, which would be a fault.
+TEST(TrainerFile, LengthsOfTheDeepSpeedFileReplaceTheSequenceLength) {
+  const auto dstune_with = [](const json::value& lengths) {
+    return translated(TrainerKind::training_arguments,
+                      {{"max_length", 512}, {"deepspeed", {{"dstune", {{"lengths", lengths}}}}}})
+        .config.at("dstune");
+  };
+  const json::object packed{{"file", "lengths.txt"}, {"batches", "packed"}};
+
+  EXPECT_EQ(dstune_with(json::array{128, 256}), (json::object{{"lengths", json::array{128, 256}}}));
+  EXPECT_EQ(dstune_with(packed), (json::object{{"lengths", packed}, {"sequence_length", 512}}));
+}
+
+TEST(TrainerFile, NullOfAxolotlsPrecisionIsOff) {
+  const auto enables_bf16 = [](json::object file) {
+    file["base_model"] = "gpt2";
+    const ConfigFile result = translated(TrainerKind::axolotl, file);
+    return result.config.at("bf16").at("enabled").as_bool();
+  };
+
+  EXPECT_TRUE(enables_bf16({}));
+  EXPECT_TRUE(enables_bf16({{"bf16", "auto"}}));
+  EXPECT_TRUE(enables_bf16({{"bf16", nullptr}, {"bfloat16", true}}));
+  EXPECT_FALSE(enables_bf16({{"bf16", nullptr}}));
+  EXPECT_FALSE(enables_bf16({{"fp16", true}}));
+}
+
+TEST(TrainerFile, NullOfTrlsLengthCutsNothing) {
+  const auto of = [](json::object file) {
+    file["dataset_text_field"] = "text";
+    return translated(TrainerKind::training_arguments, file);
+  };
+
+  EXPECT_EQ(of({}).config.at("dstune").at("sequence_length"), 1024);
+  const ConfigFile uncut = of({{"max_length", nullptr}});
+  EXPECT_FALSE(uncut.config.at("dstune").as_object().contains("sequence_length"));
+  EXPECT_EQ(uncut.notes.back(),
+            "max_length is null, so that no sample is cut: --sequence-length says how long they "
+            "are");
+}
+
 Faults faults_of_file(TrainerKind kind, const json::object& file) {
   Problems problems("train.yaml");
   translate(kind, file, path_of("train.yaml"), problems);
@@ -230,12 +333,13 @@ TEST(TrainerFile, WhatTheTrainerRefusesIsAFault) {
             Faults{"/per_device_train_batch_size  is 4, but train_micro_batch_size_per_gpu of the "
                    "DeepSpeed file is 2, which the Trainer refuses; accepted: the same, or "
                    "\"auto\" there"});
-  EXPECT_EQ(faults_of_file(TrainerKind::training_arguments,
-                           {{"bf16", true}, {"deepspeed", {{"fp16", {{"enabled", true}}}}}}),
-            (Faults{"/fp16  is false, but fp16.enabled of the DeepSpeed file is true, which the "
-                    "Trainer refuses; accepted: the same, or \"auto\" there",
-                    "/bf16  is for bf16, but the DeepSpeed file enables fp16, which accelerate "
-                    "refuses"}));
+  EXPECT_EQ(
+      faults_of_file(TrainerKind::training_arguments,
+                     {{"bf16", true}, {"deepspeed", {{"fp16", {{"enabled", true}}}}}}),
+      (Faults{"/fp16  is false by default, but fp16.enabled of the DeepSpeed file is true, which "
+              "the Trainer refuses; accepted: the same, or \"auto\" there",
+              "/bf16  is for bf16, but the DeepSpeed file enables fp16, which accelerate "
+              "refuses"}));
   EXPECT_EQ(faults_of_file(TrainerKind::accelerate,
                            {{"distributed_type", "DEEPSPEED"},
                             {"deepspeed_config",
@@ -271,6 +375,37 @@ TEST(TrainerFile, OtherStepsAreFaults) {
             (Faults{"/optim  is \"paged_adamw_8bit\", which is not modelled; accepted: "
                     "adamw_torch, adamw_torch_fused, or an optimizer in the DeepSpeed file",
                     "/fsdp  is \"full_shard\", which shards without DeepSpeed"}));
+}
+
+TEST(TrainerFile, UnknownAttentionOfLlamaFactoryIsAFault) {
+  const auto faults_of = [](const char* name) {
+    return faults_of_file(TrainerKind::llama_factory,
+                          {{"finetuning_type", "full"}, {"flash_attn", name}});
+  };
+
+  EXPECT_EQ(faults_of("auto"), Faults());
+  EXPECT_EQ(
+      faults_of("fa4"),
+      Faults{"/flash_attn  is \"fa4\", which is not modelled; did you mean \"fa2\"? accepted: "
+             "auto, disabled, sdpa, fa2, fa3"});
+  EXPECT_EQ(faults_of("xformers"),
+            Faults{"/flash_attn  is \"xformers\", which is not modelled; accepted: auto, disabled, "
+                   "sdpa, fa2, fa3"});
+}
+
+TEST(TrainerFile, FileThatAccelerateCannotReadIsOneFault) {
+  const auto faults_of = [](const json::value& path) {
+    return faults_of_file(TrainerKind::accelerate,
+                          {{"deepspeed_config", {{"deepspeed_config_file", path}}}});
+  };
+
+  ASSERT_EQ(faults_of("absent.json").size(), 1U);
+  EXPECT_NE(faults_of("absent.json")[0].find("absent.json"), std::string::npos);
+  EXPECT_EQ(faults_of(""),
+            Faults{"/deepspeed_config/deepspeed_config_file  is an empty text; accepted: a file"});
+  EXPECT_EQ(faults_of(json::object{{"train_batch_size", 8}}),
+            Faults{"/deepspeed_config/deepspeed_config_file  names a file without "
+                   "zero_optimization, which accelerate refuses"});
 }
 
 TEST(TrainerFile, WhatIsLeftOutAndWhatIsUnknownAreWarnings) {

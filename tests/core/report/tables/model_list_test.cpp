@@ -15,9 +15,9 @@ TEST(FormatModelList, HasALinePerNameWithinAHundredColumns) {
   const std::string text = format_model_list();
 
   EXPECT_THAT(text, HasSubstr("\nqwen2\n"));
-  EXPECT_THAT(text, testing::ContainsRegex("\n  qwen2.5-7b +7.62B  Qwen/Qwen2.5-7B\n +"
+  EXPECT_THAT(text, testing::ContainsRegex("\n  qwen2.5-7b +7.62 B  Qwen/Qwen2.5-7B\n +"
                                            "Qwen/Qwen2.5-7B-Instruct\n"));
-  EXPECT_THAT(text, testing::ContainsRegex("\n  gpt2 +124M   openai-community/gpt2\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("\n  gpt2 +124 M   openai-community/gpt2\n"));
   for (const auto& line : split(text, '\n')) EXPECT_LE(line.size(), 100U) << line;
   for (const auto& preset : model_presets()) EXPECT_THAT(text, HasSubstr("  " + preset + " "));
 }

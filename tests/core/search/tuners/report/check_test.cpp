@@ -2,6 +2,7 @@
 
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -35,13 +36,18 @@ class SearchOutlineTest : public testing::Test {
     config_.space.all_stages = {{{overlap}}};
   }
 
-  SearchOutline outline() {
-    const MemoryPredictor predictor = [this](const Experiment& experiment, int rank) {
+  std::vector<StagePlan> plans() {
+    return plan_stages(config_, 2, [this](const Experiment& experiment, int rank) {
       return run(experiment, rank).outcome;
-    };
-    return outline_search(
-        config_, 2, plan_stages(config_, 2, predictor),
-        [this](const Experiment& experiment, int rank) { return run(experiment, rank); });
+    });
+  }
+
+  SearchOutline outline() { return outline_of(plans()); }
+
+  SearchOutline outline_of(const std::vector<StagePlan>& stages) {
+    return outline_search(config_, 2, stages, [this](const Experiment& experiment, int rank) {
+      return run(experiment, rank);
+    });
   }
 
   DryRun run(const Experiment& experiment, int rank) {
@@ -63,6 +69,14 @@ TEST_F(SearchOutlineTest, CountsWhatIsGenerated) {
 
   add_list();
   EXPECT_EQ(outline(), (SearchOutline{{1, 2}, 12, 12}));
+}
+
+TEST_F(SearchOutlineTest, HasNoStageWithoutAConfiguration) {
+  const auto stages = plans();
+
+  config_.micro_batches = {2048};
+
+  EXPECT_EQ(outline_of(stages), SearchOutline{}) << "the limit is 1024";
 }
 
 TEST_F(SearchOutlineTest, IsBoundByTheTrialsOfEachStageInFullMode) {
