@@ -20,8 +20,9 @@ constexpr int kMicroBatch = 0;
 constexpr int kAccumulation = 1;
 constexpr int kRuns = 2;
 constexpr int kHost = 3;
-constexpr int kReserved = 4;
-constexpr int kOther = 5;
+constexpr int kDrive = 4;
+constexpr int kReserved = 5;
+constexpr int kOther = 6;
 constexpr int kStage = 1000;
 constexpr int kActive = 1001;
 
@@ -203,6 +204,8 @@ void add_memory(std::vector<FittedColumn>& columns, const std::vector<ResultRow>
   add_if_any("reserved", kReserved, reserved, reserved);
   const NumberOf host = [&](const auto& row) { return bytes(numbers(row).peak_host_memory.held); };
   add_if_any("host", kHost, host, host);
+  const NumberOf drive = [&](const auto& row) { return bytes(numbers(row).peak_host_memory.drive); };
+  add_if_any("drive", kDrive, drive, drive);
 }
 
 void add_verdicts(std::vector<FittedColumn>& columns, const std::vector<ResultRow>& rows,

@@ -50,7 +50,8 @@ std::vector<ResultRow> result_rows(const std::vector<Record>& records, Metric me
                     .is_on_front = front.contains(name)});
     rows.back().figures = std::move(each);
   }
-  std::ranges::stable_partition(rows, std::identity(), &ResultRow::is_optimum);
+  std::stable_partition(rows.begin(), rows.end(),
+                        [](const ResultRow& row) { return row.is_optimum; });
   const Measured* best = rows.empty() ? nullptr : measured_of(rows.front().figures.record);
   for (ResultRow& row : rows) {
     compare(row, best, metric);
