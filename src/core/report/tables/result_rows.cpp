@@ -1,7 +1,6 @@
 #include "core/report/tables/result_rows.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
 #include "core/report/tables/pareto.hpp"
