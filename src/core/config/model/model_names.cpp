@@ -35,6 +35,7 @@ std::string kind_of(std::string_view name) {
 // As suggestion() has it, whatever is written in capitals.
 std::string suggestion_in_any_case(std::string_view name, const std::vector<std::string>& known) {
   std::vector<std::string> plain;
+  plain.reserve(known.size());
   for (const auto& each : known) plain.push_back(lower(each));
   const std::string near = did_you_mean(lower(name), plain);
   const auto found = std::ranges::find(plain, near);

@@ -137,7 +137,7 @@ json::object text_among(const json::object& config) {
 
 // The family of a language model; empty if there is none, or if it has other defaults that count.
 std::string family_of_text(const json::object& text) {
-  const std::string type = type_of(text);
+  std::string type = type_of(text);
   if (find_family(type) != nullptr) return type;
   const bool is_complete =
       std::ranges::all_of(kSizes, [&](std::string_view key) { return text.contains(key); });
