@@ -6,6 +6,8 @@ import unittest
 
 from support import ProgramTest, PROGRAM, SOURCE, example
 
+SHORT_GPT2 = {"model": "gpt2", "sequence_length": 16}
+
 
 class PlanOfAModel(ProgramTest):
     """A model by its name on the hub, with what is usual as options."""
@@ -273,6 +275,30 @@ class Plan(ProgramTest):
 
         self.assertEqual(finished.returncode, 2)
         self.assertIn("no multiple of 8 ranks; the nearest that go are 56 and 64", finished.stderr)
+
+    def test_check_says_what_runs_of_a_list_of_micro_batches(self):
+        left = "is 2048, above the 32 that autotuning's limits leave to each of the 2 ranks"
+        for keys, code, said in (
+                ({}, 0, "would run: "),
+                ({"train_batch_size": 4096}, 0, "would run: "),
+                ({"autotuning": {"max_train_batch_size": 64}}, 2, left),
+                ({"autotuning": {"max_train_micro_batch_size_per_gpu": 1024}}, 2, "is 2048, outside the 1 to 1024")):
+            path = self.write_config({"train_micro_batch_size_per_gpu": [2048], "dstune": SHORT_GPT2, **keys})
+
+            finished = self.run_command([PROGRAM, "--check", "--gpus", "2", str(path)])
+
+            self.assertEqual(finished.returncode, code, (keys, finished.stderr))
+            self.assertIn(said, finished.stdout + finished.stderr)
+
+    def test_products_of_sizes_beyond_64_bits_are_faults(self):
+        path = self.write_config({"train_batch_size": 9, "gradient_accumulation_steps": 536870912,
+                                  "autotuning": {"min_train_micro_batch_size_per_gpu": 536870912},
+                                  "dstune": SHORT_GPT2})
+
+        finished = self.run_command([PROGRAM, "--check", "--world-size", "64", str(path)])
+
+        self.assertEqual(finished.returncode, 2, finished.stderr)
+        self.assertIn("is 9, which is no multiple of accumulation steps 536870912 x 64 ranks", finished.stderr)
 
     def test_standard_input(self):
         text = example("tiny").read_text(encoding="utf-8")
