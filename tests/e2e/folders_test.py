@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import unittest
 
 from support import PROGRAM, ProgramTest, events, example, mpi_command, outcomes, read_json
@@ -53,19 +54,72 @@ class Folders(ProgramTest):
         self.assertEqual(len(events(self.latest, "run")), 2)
         self.assertIn("[journal]", again.stderr)
 
-    def test_resume_refuses_the_last_run_of_another_configuration_and_names_all(self):
-        self.tune_here(example("sim"))
-        self.tune_here(self.quick_tiny())
-        first, second = sorted(self.runs(), key=lambda name: name.startswith("sim"))[::-1]
+    def copies(self):
+        """Two configurations of one name."""
+        paths = [self.directory / folder / "ds_config.json" for folder in ("a", "b")]
+        for path in paths:
+            path.parent.mkdir()
+            shutil.copy(example("sim"), path)
+        return paths
 
+    def contents(self, run):
+        return {path: path.read_bytes() for path in (self.results / run).rglob("*") if path.is_file()}
+
+    def test_resume_goes_on_with_the_last_run_of_the_configuration_whatever_was_begun_since(self):
+        self.tune_here(example("sim"))
+        (own,) = self.runs()
+        self.tune_here(self.quick_tiny())
+
+        self.tune_here(example("sim"), "--resume")
+
+        self.assertEqual(len(events(self.results / own, "run")), 2)
+        self.assertEqual(os.readlink(self.latest), own)
+
+    def test_resume_refuses_the_run_of_another_file_of_the_same_name_and_names_it(self):
+        first, second = self.copies()
+        self.tune_here(first)
+        (run,) = self.runs()
+
+        refused = self.tune_in_own_folder(second, "--resume")
+
+        self.assertEqual(refused.returncode, 2, refused.stderr)
+        self.assertIn(f"--results-dir with one of autotuning_results/{run}, which", refused.stderr)
+        self.tune_here(second, "--resume", "--results-dir", f"autotuning_results/{run}")
+        self.assertEqual(len(events(self.results / run, "run")), 2)
+        self.assertEqual((self.results / run / "config_file.txt").read_text(encoding="utf-8"), f"{first.resolve()}\n")
+
+    def test_resume_without_a_run_says_so_and_begins_nothing(self):
         refused = self.tune_in_own_folder(example("sim"), "--resume")
 
         self.assertEqual(refused.returncode, 2, refused.stderr)
-        for name in (first, second):
-            self.assertIn(f"autotuning_results/{name}", refused.stderr)
-        self.tune_here(example("sim"), "--resume", "--results-dir", f"autotuning_results/{first}")
-        self.assertEqual(len(events(self.results / first, "run")), 2)
-        self.assertEqual(os.readlink(self.latest), first)
+        self.assertIn("finds no run of this file in autotuning_results", refused.stderr)
+        self.assertFalse(self.results.exists())
+
+    def test_overwrite_leaves_the_run_of_another_file_of_the_same_name(self):
+        first, second = self.copies()
+        self.tune_here(first)
+        (run,) = self.runs()
+        before = self.contents(run)
+
+        self.tune_here(second, "--overwrite")
+
+        self.assertEqual(len(self.runs()), 2)
+        self.assertEqual(self.contents(run), before)
+
+    def test_an_explanation_is_of_the_configurations_own_run_or_says_of_which(self):
+        first, second = self.copies()
+        self.tune_here(first)
+        (run,) = self.runs()
+        self.tune_here(self.quick_tiny())
+        others = os.readlink(self.latest)
+        name = next(iter(outcomes(self.results / run)))
+
+        own = self.run_command([PROGRAM, "--explain", name, str(first)])
+        foreign = self.run_command([PROGRAM, "--explain", next(iter(outcomes(self.latest))), str(second)])
+
+        self.assertEqual((own.returncode, "of another" in own.stderr), (0, False), own.stderr)
+        self.assertEqual(foreign.returncode, 0, foreign.stderr)
+        self.assertIn(f"the last of another, autotuning_results/{others}", foreign.stderr)
 
     def test_overwrite_replaces_the_last_run_of_the_configuration(self):
         self.tune_here(example("sim"))

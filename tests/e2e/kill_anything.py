@@ -167,7 +167,8 @@ class Trial:
         if self.code == 0:
             return self.faults()
         self.way.bring_up()
-        resumed = self.start("--resume")
+        had_begun = any(self.results.parent.glob("config-*"))  # else there is nothing to go on with
+        resumed = self.start(*(["--resume"] if had_begun else []))
         try:
             if wait_until(resumed.is_over, PATIENCE) is None:
                 return [f"the resumed run did not end: {resumed.processes()}"]

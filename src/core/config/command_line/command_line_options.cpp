@@ -39,8 +39,8 @@ po::options_description input_options() {
        "new folder in autotuning_results, named by CONFIG.json and the time, to which "
        "autotuning_results/latest leads)")  //
       ("resume",
-       "continue the run found in the results directory (default: in "
-       "autotuning_results/latest)")                                                          //
+       "continue the run found in the results directory (default: the last one "
+       "of CONFIG.json)")                                                                     //
       ("force-resume", "continue it even if another model or machine measured a part of it")  //
       ("requeued",
        "as --resume where --results-dir or CONFIG.json names a results directory, else begin anew: "

@@ -68,7 +68,8 @@ Found look_at(const std::string& results_dir, const std::string& exps_dir) {
   std::error_code unknown;
   const fs::path exps_name = fs::weakly_canonical(exps_dir, unknown).filename();
   for (const auto& path : entries(results_dir)) {
-    if (path.filename() == kJournalName || path.filename() == kCalibrationName) continue;
+    const fs::path name = path.filename();
+    if (name == kJournalName || name == kCalibrationName || name == kConfigFileName) continue;
     const bool is_status = path.filename() == kStatusName && is_own_status_file(path);
     has_status = has_status || is_status;
     // Of a long run there are thousands, so that few of them are looked into.

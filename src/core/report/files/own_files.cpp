@@ -25,7 +25,8 @@ namespace fs = std::filesystem;
 namespace {
 
 std::vector<std::string> fixed_names() {
-  std::vector<std::string> names = {kStatusName, "summary.txt", "results.csv", "predictions.csv"};
+  std::vector<std::string> names = {kStatusName, kConfigFileName, "summary.txt", "results.csv",
+                                    "predictions.csv"};
   const auto add = [&](const char* file, const char* extension) {
     for (const char* state : {"_optimal.", "_provisional."}) {
       names.push_back(concat(file, state, extension));

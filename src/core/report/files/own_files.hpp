@@ -12,6 +12,8 @@ namespace dstune {
 
 constexpr const char* kJournalName = "journal.jsonl";
 constexpr const char* kStatusName = "status.json";
+/// Of a run's folder: which configuration it is of.
+constexpr const char* kConfigFileName = "config_file.txt";
 
 /// The runs that are known, from their journal, to have written into a results_dir.
 struct Runs {

@@ -56,12 +56,59 @@ std::optional<std::string> prefix_of(const std::string& name) {
   return std::string(stem.substr(0, stem.size() - kTimeForm.size()));
 }
 
-/// The name of the folder that the link names; "" if there is no such link, or no such folder.
+/// The name of the folder that the link names, or of the newest run's where there is no link; ""
+/// if there is no such folder.
 std::string latest_in(const std::string& root) {
   std::error_code fault;
-  const fs::path target = fs::read_symlink(fs::path(root) / kLatestName, fault);
+  const fs::path link = fs::path(root) / kLatestName;
+  if (fs::symlink_status(link, fault).type() == fs::file_type::not_found) {
+    const std::vector<std::string> runs = run_folders(root);
+    return runs.empty() ? "" : runs.back();
+  }
+  const fs::path target = fs::read_symlink(link, fault);
   if (fault || !fs::is_directory(fs::path(root) / target, fault)) return "";
   return target.lexically_normal().filename().string();
+}
+
+/// The absolute path of the configuration's file, or `source` if it is read from none.
+std::string configuration_of(const std::string& source) {
+  std::error_code fault;
+  const fs::path path = source == "-" ? fs::path() : fs::canonical(source, fault);
+  return fault || path.empty() ? source : path.string();
+}
+
+bool is_file(const std::string& configuration) { return fs::path(configuration).is_absolute(); }
+
+/// What record_configuration() wrote; "" if it did not.
+std::string recorded_configuration(const std::string& folder) {
+  constexpr Bytes kLongest = Bytes{1} << 16U;
+  const std::string path = concat(folder, "/", kConfigFileName);
+  std::error_code fault;
+  if (fs::symlink_status(path, fault).type() != fs::file_type::regular) return "";
+  try {
+    std::string text = read_text_file(path, kLongest);
+    if (text.ends_with('\n')) text.pop_back();
+    return text;
+  } catch (const Error&) {
+    return "";
+  }
+}
+
+/// The names of the configuration's runs; the one to go on with, begun or resumed last, is the
+/// last.
+std::vector<std::string> own_runs(const std::string& root, const std::string& source) {
+  const std::string configuration = configuration_of(source);
+  std::vector<std::string> runs = run_folders(root);
+  std::erase_if(runs, [&](const std::string& name) {
+    return recorded_configuration(concat(root, "/", name)) != configuration;
+  });
+  const auto latest = std::ranges::find(runs, latest_in(root));
+  if (latest != runs.end()) std::rotate(latest, latest + 1, runs.end());
+  return runs;
+}
+
+fs::path whole_folder(const AutotuningConfig& config) {
+  return (fs::absolute(config.results_dir) / "").lexically_normal().parent_path();
 }
 
 void use_folder(AutotuningConfig& config, const std::string& folder) {
@@ -84,24 +131,39 @@ std::string list(std::vector<std::string> names, const std::string& root) {
   return concat(join(names, ", "), rest == 0 ? "" : concat(" and ", rest, " more"));
 }
 
-/// The name of the run that --resume means; "" if there is none.
-std::string run_to_resume(const TuningConfig& config) {
+/// Why --resume finds no run, and what to do.
+std::string nothing_to_resume(const TuningConfig& config) {
   const std::string& root = config.autotuning.results_dir;
-  const std::string latest = latest_in(root);
-  if (latest.empty()) {
-    if (!has_journal(root)) return "";
-    throw ConfigError(config.source,
-                      {{"--resume", concat("finds no run's folder in ", root,
-                                           ", but the results of an earlier version; accepted: "
-                                           "--results-dir ",
-                                           root, " to go on with them")}});
+  const auto alike = run_folders(root, run_prefix(config.source));
+  if (!alike.empty()) {
+    return concat("finds no run of this very file in ", root,
+                  "; accepted: --results-dir with one of ", list(alike, root),
+                  ", which are of other files of its name or do not say of which, or no --resume, "
+                  "which begins a run");
   }
-  if (prefix_of(latest) == run_prefix(config.source)) return latest;
-  throw ConfigError(
-      config.source,
-      {{"--resume", concat("finds that the last run, ", root, "/", latest,
-                           ", is of another configuration; accepted: --results-dir with one of ",
-                           list(run_folders(root), root))}});
+  if (has_journal(root)) {
+    return concat("finds no run's folder in ", root,
+                  ", but the results of an earlier version; accepted: --results-dir ", root,
+                  " to go on with them");
+  }
+  return concat("finds no run of this file in ", root,
+                "; accepted: no --resume, which begins a run");
+}
+
+/// The name of the run that --resume means.
+std::string run_to_resume(const TuningConfig& config) {
+  const auto own = own_runs(config.autotuning.results_dir, config.source);
+  if (own.empty()) {
+    throw ConfigError(config.source, {{"--resume", nothing_to_resume(config)}});
+  }
+  return own.back();
+}
+
+/// The name of the run that --overwrite replaces; "" if there is none.
+std::string run_to_replace(const TuningConfig& config) {
+  if (!is_file(configuration_of(config.source))) return "";
+  const auto own = own_runs(config.autotuning.results_dir, config.source);
+  return own.empty() ? "" : own.back();
 }
 
 }  // namespace
@@ -138,32 +200,46 @@ void settle_run_folder(TuningConfig& config, const CommandLine& options, std::ti
   AutotuningConfig& autotuning = config.autotuning;
   if (autotuning.has_own_results_dir) return;
   const std::string root = autotuning.results_dir;
-  const std::string prefix = run_prefix(config.source);
   std::string name;
   if (options.resume || options.force_resume) {
     name = run_to_resume(config);
   } else if (options.overwrite) {
-    const auto earlier = run_folders(root, prefix);
-    if (!earlier.empty()) name = earlier.back();
+    name = run_to_replace(config);
   }
-  if (name.empty()) name = prefix + utc_stamp(now);
+  if (name.empty()) name = run_prefix(config.source) + utc_stamp(now);
   use_folder(autotuning, concat(root, "/", name));
 }
 
-void make_run_folder(AutotuningConfig& config, const CommandLine& options) {
-  const bool is_new = !options.resume && !options.force_resume && !options.overwrite;
-  if (config.has_own_results_dir || !is_new) return;
-  const fs::path wanted = config.results_dir;
+void make_run_folder(TuningConfig& config, const CommandLine& options) {
+  AutotuningConfig& autotuning = config.autotuning;
+  const bool goes_on = options.resume || options.force_resume;
+  if (autotuning.has_own_results_dir || goes_on) return;
+  const fs::path wanted = autotuning.results_dir;
+  if (options.overwrite &&
+      recorded_configuration(wanted.string()) == configuration_of(config.source)) {
+    return;
+  }
   ensure_directory(wanted.parent_path().string());
   fs::path made = wanted;
   for (int number = 2; !fs::create_directory(made); ++number) {
     made = concat(wanted.string(), "-", number);
   }
-  use_folder(config, made.string());
+  use_folder(autotuning, made.string());
+  record_configuration(config);  // a run that is killed from here on can be gone on with
+}
+
+void record_configuration(const TuningConfig& config) {
+  const fs::path folder = whole_folder(config.autotuning);
+  const std::string path = (folder / kConfigFileName).string();
+  std::error_code fault;
+  const bool is_there = fs::symlink_status(path, fault).type() != fs::file_type::not_found;
+  if (is_there || !prefix_of(folder.filename().string())) return;
+  write_file_atomically(path, concat(configuration_of(config.source), "\n"),
+                        Durability::process_crash);
 }
 
 void point_latest_at(const AutotuningConfig& config) {
-  const fs::path folder = (fs::absolute(config.results_dir) / "").lexically_normal().parent_path();
+  const fs::path folder = whole_folder(config);
   const fs::path link = folder.parent_path() / kLatestName;
   std::error_code fault;
   const auto kind = fs::symlink_status(link, fault).type();
@@ -177,15 +253,22 @@ void point_latest_at(const AutotuningConfig& config) {
   const std::string fresh = concat(link.string(), ".", ::getpid(), ".tmp");
   fs::remove(fresh, fault);
   fs::create_directory_symlink(folder.filename(), fresh, fault);
-  if (fault) throw_file_error("make link", fresh, fault.value());
-  fs::rename(fresh, link, fault);
-  if (fault) throw_file_error("replace", link.string(), fault.value());
+  if (!fault) fs::rename(fresh, link, fault);
+  if (!fault) return;
+  // Some file systems have no links, and what matters is in the folder itself.
+  log_warning(concat("cannot make the link ", link.string(), ", so that it does not name the last ",
+                     "run: ", fault.message()));
+  fs::remove(fresh, fault);
 }
 
-std::string last_results_dir(const AutotuningConfig& config) {
-  if (config.has_own_results_dir) return config.results_dir;
-  const std::string latest = latest_in(config.results_dir);
-  return latest.empty() ? config.results_dir : concat(config.results_dir, "/", latest);
+AskedRun asked_run(const TuningConfig& config) {
+  const std::string& root = config.autotuning.results_dir;
+  if (config.autotuning.has_own_results_dir) return {root};
+  const auto own = own_runs(root, config.source);
+  if (!own.empty()) return {concat(root, "/", own.back())};
+  const std::string latest = latest_in(root);
+  if (latest.empty()) return {root};
+  return {concat(root, "/", latest), true};
 }
 
 std::string status_folder(const std::string& directory) {
@@ -199,7 +282,8 @@ std::string results_root(const AutotuningConfig& config) {
   const fs::path folder = config.results_dir;
   std::error_code fault;
   const bool is_runs = prefix_of(folder.filename().string()) &&
-                       fs::is_symlink(folder.parent_path() / kLatestName, fault);
+                       (fs::is_symlink(folder.parent_path() / kLatestName, fault) ||
+                        !recorded_configuration(folder.string()).empty());
   return is_runs ? folder.parent_path().string() : config.results_dir;
 }
 

@@ -22,25 +22,39 @@ std::string run_prefix(const std::string& source);
 std::vector<std::string> run_folders(const std::string& root, const std::string& prefix = "");
 
 /// Sets results_dir of a configuration that does not name one, and exps_dir in it likewise, to the
-/// folder of a run: with --resume the one that was begun last, with --overwrite the last of this
-/// configuration, else, or where there is none, a new one, which is not made yet. Changes nothing
-/// where the configuration names its results_dir.
+/// folder of a run: with --resume or --overwrite the last one of the very file that is given, by
+/// record_configuration(); else, and where --overwrite finds none, a new one, which is not made
+/// yet. Changes nothing where the configuration names its results_dir. Input without a file, such
+/// as standard input, is known by that alone: --resume goes on with its last run, --overwrite
+/// replaces none.
 /// @param now  names a new folder: "gpt2-20261128T112233"
-/// @throws ConfigError  if --resume finds the run of another configuration, with the runs there are
+/// @throws ConfigError  if --resume finds no run of the file, with those of files of its name
 void settle_run_folder(TuningConfig& config, const CommandLine& options,
                        std::time_t now = std::time(nullptr));
 
 /// Makes the new folder that settle_run_folder() named, under another name ("...-2") if a run that
-/// began in the same second has it. Nothing else does anything. @throws Error
-void make_run_folder(AutotuningConfig& config, const CommandLine& options);
+/// began in the same second has it, with its record_configuration(). Where a run is gone on with or
+/// replaced, or the folder is named, it does nothing. @throws Error
+void make_run_folder(TuningConfig& config, const CommandLine& options);
+
+/// Writes into a run's folder, which is there, of which file it is, unless that was written before:
+/// the absolute path, in kConfigFileName. Folders with names of the user's choice need none.
+/// @throws Error
+void record_configuration(const TuningConfig& config);
 
 /// Lets autotuning_results/latest name the run's folder, where the folder lies there; it is
-/// replaced at once. What is there and is no link stays, with a warning. @throws Error
+/// replaced at once. What is there and is no link stays, and where no link can be made there is
+/// none, with a warning.
 void point_latest_at(const AutotuningConfig& config);
 
-/// results_dir, or the last run's folder where the configuration names no results_dir and there was
-/// a run.
-std::string last_results_dir(const AutotuningConfig& config);
+/// The results that questions about a configuration are answered from.
+struct AskedRun {
+  std::string folder;
+  bool is_of_another = false;  ///< the last run of all, since this configuration has none
+};
+
+/// results_dir, or, where the configuration names none and there was a run, its last run's folder.
+AskedRun asked_run(const TuningConfig& config);
 
 /// `directory`, or the last run's folder if that lies in it and no run's status is there.
 std::string status_folder(const std::string& directory);

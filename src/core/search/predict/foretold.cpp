@@ -15,8 +15,8 @@
 namespace dstune {
 namespace {
 
-std::vector<Record> records_of_run(const TuningConfig& config) {
-  const std::string path = concat(last_results_dir(config.autotuning), "/journal.jsonl");
+std::vector<Record> records_of_run(const std::string& folder, const TuningConfig& config) {
+  const std::string path = concat(folder, "/journal.jsonl");
   const auto lines = read_journal_file(path);
   if (!lines) return {};
   JournalContent journal = read_own_journal(*lines, path);
@@ -30,9 +30,9 @@ bool is_lesson(const Record& record, int ranks) {
          std::holds_alternative<Measured>(record.outcome);
 }
 
-std::optional<Foretold> foretell_from(const std::vector<Record>& records,
-                                      const TuningConfig& config,
+std::optional<Foretold> foretell_from(const AskedRun& run, const TuningConfig& config,
                                       const std::vector<Experiment>& experiments) {
+  const std::vector<Record> records = records_of_run(run.folder, config);
   const int ranks = experiments.front().ranks;
   const auto lessons =
       std::ranges::count_if(records, [&](const Record& each) { return is_lesson(each, ranks); });
@@ -40,7 +40,7 @@ std::optional<Foretold> foretell_from(const std::vector<Record>& records,
   if (!predictor) return std::nullopt;
   predictor->walk_ahead(experiments);
   Foretold foretold{concat(lessons, lessons == 1 ? " measurement in " : " measurements in ",
-                           last_results_dir(config.autotuning)),
+                           run.folder, run.is_of_another ? ", a run of another configuration" : ""),
                     {}};
   for (const Experiment& experiment : experiments) {
     try {
@@ -58,7 +58,7 @@ std::optional<Foretold> foretell(const TuningConfig& config,
                                  const std::vector<Experiment>& experiments) {
   if (experiments.empty()) return std::nullopt;
   try {
-    return foretell_from(records_of_run(config), config, experiments);
+    return foretell_from(asked_run(config), config, experiments);
   } catch (const std::exception& fault) {  // a plan needs no journal
     log_warning(concat("no step times are predicted: ", fault.what()));
     return std::nullopt;

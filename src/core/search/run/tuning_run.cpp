@@ -83,6 +83,7 @@ class Run {
         view_(parts.options.progress, progress_),
         heartbeat_(results_, journal_, progress_) {
     leave_results_folder(results_.path());
+    record_configuration(config_);
     point_latest_at(config_.autotuning);
     if (parts.options.retry_failed) journal_.forget_failures();
     const std::string warning = warning_of_other_groups(journal_.records(), parts.group_size);
@@ -339,7 +340,7 @@ int run_tuning(const CommandLine& options, const TuningConfig& given, WorkerPool
                const std::vector<WorkerInfo>& workers, const Surroundings& surroundings) {
   return guarded([&] {
     RunParts parts = make_run_parts(pool, options, given, workers, surroundings);
-    make_run_folder(parts.config.autotuning, options);
+    make_run_folder(parts.config, options);
     Run run(parts, pool, std::move(parts.earlier));
     return run.run();
   });

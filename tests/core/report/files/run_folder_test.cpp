@@ -1,9 +1,11 @@
 #include "core/report/files/run_folder.hpp"
 
 #include <filesystem>
+#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "core/base/error.hpp"
 #include "core/base/files/file.hpp"
@@ -22,8 +24,16 @@ constexpr std::time_t kMoment = 1'795'864'953;  // 2026-11-28T11:22:33Z
 class RunFolderTest : public testing::Test {
  protected:
   RunFolderTest() {
-    config_.source = "examples/gpt2.json";
+    config_.source = file("gpt2.json");
     config_.autotuning.results_dir = root_;
+  }
+
+  /// A configuration's file that is there.
+  std::string file(const std::string& name) const {
+    const fs::path path = fs::path(directory_ / "configurations") / name;
+    fs::create_directories(path.parent_path());
+    if (!fs::exists(path)) write_file_atomically(path.string(), "{}", Durability::process_crash);
+    return path.string();
   }
 
   /// The results_dir that `options` lead to.
@@ -36,7 +46,7 @@ class RunFolderTest : public testing::Test {
   std::string begin(std::time_t now = kMoment) const {
     TuningConfig config = config_;
     settle_run_folder(config, {}, now);
-    make_run_folder(config.autotuning, {});
+    make_run_folder(config, {});
     point_latest_at(config.autotuning);
     return config.autotuning.results_dir;
   }
@@ -79,7 +89,7 @@ TEST_F(RunFolderTest, AFolderThatIsNamedIsThatFolder) {
 
   EXPECT_EQ(settled(), root_);
   EXPECT_EQ(settled(resume_), root_);
-  EXPECT_EQ(last_results_dir(config_.autotuning), root_);
+  EXPECT_EQ(asked_run(config_).folder, root_);
 }
 
 TEST_F(RunFolderTest, ExperimentsStayWhereTheFileHasThem) {
@@ -103,25 +113,111 @@ TEST_F(RunFolderTest, TwoRunsOfOneSecondDoNotMeet) {
                                               "gpt2-20261128T112234"));
 }
 
-TEST_F(RunFolderTest, ResumeGoesOnWithTheLastRun) {
-  EXPECT_EQ(settled(resume_), root_ + "/gpt2-20261128T112233") << "there is none: it begins";
-  begin();
+TEST_F(RunFolderTest, ResumeGoesOnWithTheLastRunOfTheVeryFile) {
+  const std::string first = begin();
   const std::string last = begin(kMoment + 60);
+  config_.source = file("other.json");
+  begin(kMoment + 120);
+  config_.source = file("gpt2.json");
 
   EXPECT_EQ(settled(resume_), last);
-  EXPECT_EQ(last_results_dir(config_.autotuning), last);
+  EXPECT_EQ(asked_run(config_).folder, last);
+  EXPECT_FALSE(asked_run(config_).is_of_another);
+
+  TuningConfig named = config_;  // as --results-dir FIRST --resume
+  named.autotuning.results_dir = first;
+  named.autotuning.has_own_results_dir = true;
+  point_latest_at(named.autotuning);
+  EXPECT_EQ(settled(resume_), first) << "it was gone on with last";
 }
 
-TEST_F(RunFolderTest, ResumeDoesNotGoOnWithAnotherConfigurationsRun) {
-  const std::string own = begin();
-  config_.source = "other.json";
-  const std::string others = begin(kMoment + 60);
-  config_.source = "gpt2.json";
+TEST_F(RunFolderTest, AFileIsKnownByItsPathWhereverItIsAskedFrom) {
+  const std::string last = begin();
+
+  config_.source = fs::relative(config_.source);
+
+  EXPECT_EQ(read_text_file(last + "/config_file.txt"),
+            fs::canonical(file("gpt2.json")).string() + "\n");
+  EXPECT_EQ(settled(resume_), last);
+}
+
+TEST_F(RunFolderTest, AnotherFileOfTheSameNameIsAnotherConfiguration) {
+  const std::string others = begin();
+  config_.source = file("other.json");
+  begin(kMoment + 60);
+  config_.source = file("elsewhere/gpt2.json");
 
   const std::string fault = fault_of(resume_);
+  EXPECT_THAT(fault, HasSubstr("no run of this very file"));
+  EXPECT_THAT(fault, HasSubstr("--results-dir with one of " + others + ", which"));
+  EXPECT_EQ(settled(overwrite_, kMoment + 180), root_ + "/gpt2-20261128T112533");
+  EXPECT_TRUE(asked_run(config_).is_of_another);
+  EXPECT_EQ(asked_run(config_).folder, root_ + "/other-20261128T112333") << "the last of all";
+}
 
-  EXPECT_THAT(fault, HasSubstr("the last run, " + others + ", is of another configuration"));
-  EXPECT_THAT(fault, HasSubstr("--results-dir with one of " + others + ", " + own));
+TEST_F(RunFolderTest, ARunThatDoesNotSayOfWhichFileItIsCountsAsAnothers) {
+  const std::string earlier = begin();
+  fs::remove(earlier + "/config_file.txt");
+
+  EXPECT_NE(settled(overwrite_, kMoment + 60), earlier);
+  EXPECT_THAT(fault_of(resume_), HasSubstr(earlier));
+}
+
+TEST_F(RunFolderTest, WhatComesFromNoFileIsNeverOverwritten) {
+  config_.source = "-";
+  const std::string last = begin();
+
+  EXPECT_EQ(settled(resume_), last);
+  EXPECT_NE(settled(overwrite_, kMoment + 60), last);
+}
+
+TEST_F(RunFolderTest, WithoutARunResumeSaysSo) {
+  EXPECT_THAT(fault_of(resume_),
+              HasSubstr("finds no run of this file in " + root_ + "; accepted: no --resume"));
+}
+
+TEST_F(RunFolderTest, WhoseFolderItIsStaysAsItWasWritten) {
+  TuningConfig named = config_;
+  named.autotuning.results_dir = begin();
+  named.autotuning.has_own_results_dir = true;
+  named.source = file("other.json");
+
+  record_configuration(named);
+
+  EXPECT_EQ(settled(resume_), named.autotuning.results_dir);
+}
+
+TEST_F(RunFolderTest, AFolderOfTheUsersChoiceIsNotWrittenInto) {
+  config_.autotuning.has_own_results_dir = true;
+  fs::create_directories(root_);
+
+  record_configuration(config_);
+
+  EXPECT_TRUE(fs::is_empty(root_));
+}
+
+TEST_F(RunFolderTest, AnOverwriteThatFindsNoneDoesNotTakeAFolderOfTheSameSecond) {
+  const std::string others = begin();
+  TuningConfig config = config_;
+  config.source = file("elsewhere/gpt2.json");
+  settle_run_folder(config, overwrite_, kMoment);
+
+  make_run_folder(config, overwrite_);
+
+  EXPECT_EQ(config.autotuning.results_dir, others + "-2");
+}
+
+TEST_F(RunFolderTest, WithoutALinkTheRunGoesOnAndTheNewestFolderIsTheLast) {
+  const std::string blocked = root_ + "/latest." + std::to_string(::getpid()) + ".tmp";
+  fs::create_directories(blocked + "/in the way");
+
+  testing::internal::CaptureStderr();
+  const std::string last = begin();
+
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("cannot make the link"));
+  EXPECT_FALSE(fs::exists(fs::symlink_status(root_ + "/latest")));
+  EXPECT_EQ(status_folder(root_), last);
+  EXPECT_EQ(settled(resume_), last);
 }
 
 TEST_F(RunFolderTest, ResumeSaysHowToGoOnWithAnEarlierVersionsRun) {
@@ -134,9 +230,9 @@ TEST_F(RunFolderTest, ResumeSaysHowToGoOnWithAnEarlierVersionsRun) {
 TEST_F(RunFolderTest, OverwriteReplacesTheLastRunOfTheConfiguration) {
   begin();
   const std::string own = begin(kMoment + 60);
-  config_.source = "other.json";
+  config_.source = file("other.json");
   begin(kMoment + 120);
-  config_.source = "gpt2.json";
+  config_.source = file("gpt2.json");
 
   EXPECT_EQ(settled(overwrite_, kMoment + 180), own);
 }

@@ -67,13 +67,19 @@ std::string prediction_of(const Record& record, const std::vector<Record>& recor
 
 std::string explain_recorded(const CommandLine& options) {
   const TuningConfig config = read_tuning_config(options);
-  const std::string results_dir = last_results_dir(config.autotuning);
+  const AskedRun run = asked_run(config);
+  const std::string& results_dir = run.folder;
   const std::string path = concat(results_dir, "/journal.jsonl");
   const std::optional<std::string> lines = read_journal_file(path);
   if (!lines) {
     throw ConfigError(path, {{"--explain",
                               "needs the results of a run, and there are none here; "
                               "accepted: after a run, or with --plan"}});
+  }
+  if (run.is_of_another) {
+    log_line(
+        concat("there is no run of this configuration; what is explained is the last of another, ",
+               results_dir));
   }
   const JournalContent journal = read_own_journal(*lines, path);
   for (const auto& warning : describe_damage(journal, path)) log_warning(warning);
