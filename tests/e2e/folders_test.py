@@ -88,12 +88,10 @@ class Folders(ProgramTest):
         self.assertEqual(len(events(self.results / run, "run")), 2)
         self.assertEqual((self.results / run / "config_file.txt").read_text(encoding="utf-8"), f"{first.resolve()}\n")
 
-    def test_resume_without_a_run_says_so_and_begins_nothing(self):
-        refused = self.tune_in_own_folder(example("sim"), "--resume")
+    def test_resume_without_a_run_begins_one(self):
+        self.tune_here(example("sim"), "--resume")
 
-        self.assertEqual(refused.returncode, 2, refused.stderr)
-        self.assertIn("finds no run of this file in autotuning_results", refused.stderr)
-        self.assertFalse(self.results.exists())
+        self.assertEqual(len(self.runs()), 1)
 
     def test_overwrite_leaves_the_run_of_another_file_of_the_same_name(self):
         first, second = self.copies()

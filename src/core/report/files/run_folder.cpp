@@ -131,7 +131,8 @@ std::string list(std::vector<std::string> names, const std::string& root) {
   return concat(join(names, ", "), rest == 0 ? "" : concat(" and ", rest, " more"));
 }
 
-/// Why --resume finds no run, and what to do.
+/// Why --resume cannot tell which run is meant, and what to do; "" if there is nothing that could be
+/// meant: job scripts say --resume from the first start on.
 std::string nothing_to_resume(const TuningConfig& config) {
   const std::string& root = config.autotuning.results_dir;
   const auto alike = run_folders(root, run_prefix(config.source));
@@ -146,17 +147,16 @@ std::string nothing_to_resume(const TuningConfig& config) {
                   ", but the results of an earlier version; accepted: --results-dir ", root,
                   " to go on with them");
   }
-  return concat("finds no run of this file in ", root,
-                "; accepted: no --resume, which begins a run");
+  return "";
 }
 
-/// The name of the run that --resume means.
+/// The name of the run that --resume means; "" if there is none yet.
 std::string run_to_resume(const TuningConfig& config) {
   const auto own = own_runs(config.autotuning.results_dir, config.source);
-  if (own.empty()) {
-    throw ConfigError(config.source, {{"--resume", nothing_to_resume(config)}});
-  }
-  return own.back();
+  if (!own.empty()) return own.back();
+  const std::string fault = nothing_to_resume(config);
+  if (!fault.empty()) throw ConfigError(config.source, {{"--resume", fault}});
+  return "";
 }
 
 /// The name of the run that --overwrite replaces; "" if there is none.
@@ -212,9 +212,9 @@ void settle_run_folder(TuningConfig& config, const CommandLine& options, std::ti
 
 void make_run_folder(TuningConfig& config, const CommandLine& options) {
   AutotuningConfig& autotuning = config.autotuning;
-  const bool goes_on = options.resume || options.force_resume;
-  if (autotuning.has_own_results_dir || goes_on) return;
   const fs::path wanted = autotuning.results_dir;
+  const bool goes_on = (options.resume || options.force_resume) && fs::exists(wanted);
+  if (autotuning.has_own_results_dir || goes_on) return;
   if (options.overwrite &&
       recorded_configuration(wanted.string()) == configuration_of(config.source)) {
     return;
