@@ -131,8 +131,8 @@ std::string list(std::vector<std::string> names, const std::string& root) {
   return concat(join(names, ", "), rest == 0 ? "" : concat(" and ", rest, " more"));
 }
 
-/// Why --resume cannot tell which run is meant, and what to do; "" if there is nothing that could be
-/// meant: job scripts say --resume from the first start on.
+/// Why --resume cannot tell which run is meant, and what to do; "" if there is nothing that could
+/// be meant: job scripts say --resume from the first start on.
 std::string nothing_to_resume(const TuningConfig& config) {
   const std::string& root = config.autotuning.results_dir;
   const auto alike = run_folders(root, run_prefix(config.source));

@@ -23,12 +23,13 @@ std::vector<std::string> run_folders(const std::string& root, const std::string&
 
 /// Sets results_dir of a configuration that does not name one, and exps_dir in it likewise, to the
 /// folder of a run: with --resume or --overwrite the last one of the very file that is given, by
-/// record_configuration(); else, and where --overwrite finds none, a new one, which is not made
+/// record_configuration(); else, and where there is none, a new one, which is not made
 /// yet. Changes nothing where the configuration names its results_dir. Input without a file, such
 /// as standard input, is known by that alone: --resume goes on with its last run, --overwrite
 /// replaces none.
 /// @param now  names a new folder: "gpt2-20261128T112233"
-/// @throws ConfigError  if --resume finds no run of the file, with those of files of its name
+/// @throws ConfigError  if --resume finds runs of other files of its name alone, or the results of
+///                      an earlier version
 void settle_run_folder(TuningConfig& config, const CommandLine& options,
                        std::time_t now = std::time(nullptr));
 

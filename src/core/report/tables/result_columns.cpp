@@ -204,7 +204,9 @@ void add_memory(std::vector<FittedColumn>& columns, const std::vector<ResultRow>
   add_if_any("reserved", kReserved, reserved, reserved);
   const NumberOf host = [&](const auto& row) { return bytes(numbers(row).peak_host_memory.held); };
   add_if_any("host", kHost, host, host);
-  const NumberOf drive = [&](const auto& row) { return bytes(numbers(row).peak_host_memory.drive); };
+  const NumberOf drive = [&](const auto& row) {
+    return bytes(numbers(row).peak_host_memory.drive);
+  };
   add_if_any("drive", kDrive, drive, drive);
 }
 

@@ -171,9 +171,7 @@ TEST_F(RunFolderTest, WhatComesFromNoFileIsNeverOverwritten) {
   EXPECT_NE(settled(overwrite_, kMoment + 60), last);
 }
 
-TEST_F(RunFolderTest, WithoutARunResumeBeginsOne) {
-  EXPECT_EQ(settled(resume_), settled({}));
-}
+TEST_F(RunFolderTest, WithoutARunResumeBeginsOne) { EXPECT_EQ(settled(resume_), settled({})); }
 
 TEST_F(RunFolderTest, WhoseFolderItIsStaysAsItWasWritten) {
   TuningConfig named = config_;

@@ -46,10 +46,11 @@ Check check(const Record& best, const std::vector<Outcome>& whole,
             std::optional<Seconds> time_budget = std::nullopt, int workers = 2) {
   const MemoryDirectory directory;
   Check result;
-  ScriptedPool pool(testing_support::workers_on("node", 1, workers), [&](const Experiment& experiment) {
-    result.run.push_back(experiment);
-    return whole.at(result.run.size() - 1);
-  });
+  ScriptedPool pool(testing_support::workers_on("node", 1, workers),
+                    [&](const Experiment& experiment) {
+                      result.run.push_back(experiment);
+                      return whole.at(result.run.size() - 1);
+                    });
   Journal journal(directory / "journal.jsonl", Journal::Mode::create,
                   {to_json(best.experiment.settings.model), "cpu", "simulated"});
   Scheduler scheduler(pool, journal, {}, {});
