@@ -5,7 +5,7 @@ import os
 import shutil
 import unittest
 
-from support import PROGRAM, ProgramTest, events, example, mpi_command, outcomes, read_json
+from support import PROGRAM, SOURCE, ProgramTest, events, example, mpi_command, outcomes, read_json
 
 
 class Folders(ProgramTest):
@@ -60,6 +60,7 @@ class Folders(ProgramTest):
         for path in paths:
             path.parent.mkdir()
             shutil.copy(example("sim"), path)
+            os.symlink(SOURCE / "examples/gpt2", path.parent / "gpt2")
         return paths
 
     def contents(self, run):

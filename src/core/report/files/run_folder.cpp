@@ -159,6 +159,16 @@ std::string run_to_resume(const TuningConfig& config) {
   return "";
 }
 
+/// `name`, or with a number behind it if there is such a folder in `root` already.
+std::string free_name(const std::string& root, const std::string& name) {
+  std::string free = name;
+  std::error_code fault;
+  for (int number = 2; fs::exists(fs::path(root) / free, fault); ++number) {
+    free = concat(name, "-", number);
+  }
+  return free;
+}
+
 /// The name of the run that --overwrite replaces; "" if there is none.
 std::string run_to_replace(const TuningConfig& config) {
   if (!is_file(configuration_of(config.source))) return "";
@@ -192,6 +202,7 @@ std::vector<std::string> run_folders(const std::string& root, const std::string&
   }
   std::sort(found.begin(), found.end());
   std::vector<std::string> names;
+  names.reserve(found.size());
   for (auto& each : found) names.push_back(std::move(each.second));
   return names;
 }
@@ -206,7 +217,7 @@ void settle_run_folder(TuningConfig& config, const CommandLine& options, std::ti
   } else if (options.overwrite) {
     name = run_to_replace(config);
   }
-  if (name.empty()) name = run_prefix(config.source) + utc_stamp(now);
+  if (name.empty()) name = free_name(root, run_prefix(config.source) + utc_stamp(now));
   use_folder(autotuning, concat(root, "/", name));
 }
 
