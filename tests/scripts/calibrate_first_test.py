@@ -216,7 +216,8 @@ exit 2
 
         self.assertEqual((done.stdout, self.said()), ("tuned\n", ""), done.stderr)  # by mpirun, which would say why
         self.assertEqual((self.root / "checked").read_text(),
-                         f"--check --world-size 2 {self.config} --backend cpu --precision fp17\n")
+                         f"--check --world-size 2 {self.config} --backend cpu --precision fp17 "
+                         "--installed-deepspeed 2.0\n")
 
 
 if __name__ == "__main__":
