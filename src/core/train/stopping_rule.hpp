@@ -1,7 +1,6 @@
 // When a measurement has enough steps.
 #pragma once
 
-#include <numeric>
 #include <vector>
 
 #include "core/base/units.hpp"
@@ -42,10 +41,7 @@ class StoppingRule {
   /// Whether it is known without a look at the times that more than `steps` are needed, so that
   /// ranks need not ask each other.
   bool needs_more_than(int steps) const;
-  /// @param times  seconds of the measured steps so far, which passed
-  bool is_enough(const std::vector<double>& times) const {
-    return is_enough(times, std::accumulate(times.begin(), times.end(), Seconds{}));
-  }
+  /// @param times  seconds of the measured steps so far
   /// @param spent  seconds that they really took, without micro-steps that were left out
   bool is_enough(const std::vector<double>& times, Seconds spent) const;
 

@@ -241,9 +241,8 @@ void TrainingStep::read_times(const std::vector<MicroStep>& times, const MicroSt
   };
   for (std::size_t i = 0; i < times.size(); ++i) {
     const MicroStep& micro = times[i];
-    const auto behind_first = static_cast<std::int64_t>(i) - plan.first_alike;
-    const bool is_alike =
-        plan.left_out > 0 && behind_first >= 0 && behind_first < MicroStepPlan::kAlike;
+    const auto index = static_cast<std::int64_t>(i);  // none is left out before the two
+    const bool is_alike = plan.is_first_alike(index) || plan.is_last_alike(index);
     const double counted = is_alike ? static_cast<double>(plan.counted()) : 1;
     report.forward += counted * time_between(micro.begin, micro.turn);
     report.backward += counted * time_between(micro.turn, micro.end);
