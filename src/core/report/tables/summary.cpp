@@ -113,13 +113,15 @@ std::string varying_lines(const Record& best) {
 
 }  // namespace
 
+bool is_beside_search(const Experiment& experiment) {
+  return experiment.measures_machine || experiment.is_reference;
+}
+
 std::vector<Record> tuning_records(const std::vector<Record>& records) {
   std::vector<Record> kept;
   for (const auto& record : records) {
     const Experiment& experiment = record.experiment;
-    const bool is_beside =
-        experiment.name == kProfileName || experiment.measures_machine || experiment.is_reference;
-    if (!is_beside) kept.push_back(record);
+    if (experiment.name != kProfileName && !is_beside_search(experiment)) kept.push_back(record);
   }
   return kept;
 }

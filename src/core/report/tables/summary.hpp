@@ -12,6 +12,10 @@ namespace dstune {
 /// Folder of model_info.json, and the name of the run that measured it in earlier versions.
 constexpr const char* kProfileName = "profile_model_info";
 
+/// Whether it checks or measures the machine, or looks at the optimum again: no table and no count
+/// has it.
+bool is_beside_search(const Experiment& experiment);
+
 /// All but that run, which journals of earlier versions hold, the measuring of the machine, and
 /// references of MachineWatch: they belong to no tuning space.
 std::vector<Record> tuning_records(const std::vector<Record>& records);

@@ -20,6 +20,7 @@
 #include "core/report/journal/journal_reader.hpp"
 #include "core/report/tables/announced.hpp"
 #include "core/report/tables/result_table.hpp"
+#include "core/report/tables/summary.hpp"
 #include "core/search/feasibility/machine.hpp"
 #include "core/search/predict/hindsight.hpp"
 #include "core/search/predict/learnt_machine.hpp"
@@ -56,11 +57,6 @@ std::string optimum_figures(const TuningResult& result) {
     return result.best && each.record.experiment.name == result.best->experiment.name;
   });
   return chosen == configurations.end() ? "" : figures_text(*chosen);
-}
-
-/// Whether it checks or measures the machine, which no table and no count has.
-bool is_beside_search(const Experiment& experiment) {
-  return experiment.measures_machine || experiment.is_reference;
 }
 
 /// A run whose results directory is ours.

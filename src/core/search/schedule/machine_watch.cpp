@@ -14,8 +14,6 @@ namespace {
 constexpr double kShare = 0.03;             // of the time, for references that come by time
 constexpr double kShareOfSuspicion = 0.05;  // for all, where the ranks say that something changed
 constexpr double kNewPace = 0.1;
-/// Two runs of one configuration differ by so much where nothing is wrong.
-constexpr double kBetweenRuns = 0.05;
 /// Seconds of work below which a share of a core says nothing (a limit's period is 0.1 s).
 constexpr Seconds kLeastWork = 0.1;
 
@@ -57,6 +55,12 @@ std::string listed(std::vector<std::string> names) {
 }
 
 }  // namespace
+
+double most_by_noise(double noise) {
+  constexpr double kBetweenRuns = 0.05;
+  constexpr double kErrors = 3;
+  return std::max(kBetweenRuns, kErrors * noise);
+}
 
 Experiment MachineWatch::reference() {
   Experiment experiment = (beside_ ? beside_ : base_)->experiment;
@@ -116,9 +120,8 @@ void MachineWatch::take_pace(const Measured& measured, const std::vector<int>& r
 }
 
 bool MachineWatch::is_moved(double factor, const Measured& measured) const {
-  constexpr double kErrors = 3;
   const double noise = std::hypot(relative_error(measured), relative_error(*measured_of(*base_)));
-  return std::abs(std::log(factor / factor_)) > std::max(kBetweenRuns, kErrors * noise);
+  return std::abs(std::log(factor / factor_)) > most_by_noise(noise);
 }
 
 void MachineWatch::learn(const Record& record) {

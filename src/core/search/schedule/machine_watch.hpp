@@ -13,6 +13,11 @@
 
 namespace dstune {
 
+/// The most, in logarithms, that two measurements of one configuration in a run differ by where
+/// nothing is wrong: three times their `noise`, the relative error of their difference, and at
+/// least 5 %.
+double most_by_noise(double noise);
+
 /// Repeats one experiment, the reference, between the others, alone: the first that was measured.
 /// It is due when that costs at most 3 % of the time since it ran last, and at once, as long as all
 /// of them cost at most a twentieth, where the ranks' own evidence (CoreUse) says that they have

@@ -6,13 +6,11 @@
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "core/report/tables/announced.hpp"
+#include "core/search/schedule/machine_watch.hpp"
 
 namespace dstune {
 namespace {
 
-/// Two runs of one configuration differ by so much where nothing is wrong.
-constexpr double kBetweenRuns = 0.05;
-constexpr double kErrors = 3;
 constexpr int kTries = 2;
 
 /// The step time that is announced of `best`, and how far a single step may be from it.
@@ -32,8 +30,8 @@ Computed computed_of(const Record& best, const std::vector<Record>& records) {
   }
   const Measured& measured = *measured_of(shown);
   const double steps = measured.step_time.noise_percent / 100;
-  return {typical_step_time(measured),
-          std::max(kBetweenRuns, kErrors * std::hypot(steps, interval)), measured.micro_steps_run};
+  return {typical_step_time(measured), most_by_noise(std::hypot(steps, interval)),
+          measured.micro_steps_run};
 }
 
 Experiment whole_step_of(const Record& best, int number) {
