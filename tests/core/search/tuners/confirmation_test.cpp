@@ -276,7 +276,7 @@ TEST_F(ConfirmationTest, OfExactTiesTheSmallestStageIsTheOptimumInEveryOrder) {
   rows_ = {{"a", 3}, {"b", 2}, {"c", 3}, {"d", 2}, {"e", 3}, {"z", 1}};
   for (const Row& row : rows_) times_[row.name] = std::vector<Seconds>(7, 0.1);
   for (int turn = 0; turn < 6; ++turn) {
-    std::ranges::rotate(rows_, rows_.begin() + 1);
+    std::rotate(rows_.begin(), rows_.begin() + 1, rows_.end());
     auto confirmed = tuner();
 
     run(confirmed);

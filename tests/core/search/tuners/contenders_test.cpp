@@ -48,7 +48,7 @@ TEST(ChooseContenders, TheSecondBestIsAlwaysOne) {
 TEST(ChooseContenders, OfExactTiesTheSimplestAreTakenWhateverTheirNamesAndOrder) {
   std::vector<Record> records;
   for (const int stage : {3, 2, 1, 0}) {
-    for (const Bytes memory : {2, 1}) {
+    for (const Bytes memory : {Bytes{2}, Bytes{1}}) {
       const json::object zero{{"stage", stage}};
       records.push_back(make_record(
           {concat(9 - stage, "_", memory), json::object{{"zero_optimization", zero}}, 0}, 1, 0));

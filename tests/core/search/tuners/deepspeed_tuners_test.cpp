@@ -83,7 +83,7 @@ TEST_F(PoolTunersTest, StopsEarlyWhenNothingBetterFollowsTheBest) {
 
 TEST_F(PoolTunersTest, DoesNotStopEarlyBeforeAnythingRan) {
   config_.autotuning.tuner_early_stopping = 3;
-  for (int i = 0; i < 10; ++i) rows_[i].step_time = 0;
+  for (std::size_t i = 0; i < 10; ++i) rows_[i].step_time = 0;
   auto tuner = grid();
 
   EXPECT_THAT(search(tuner, rows_).names().back(), "c12");

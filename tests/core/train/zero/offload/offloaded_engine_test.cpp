@@ -143,7 +143,8 @@ TEST(CopiesOfOffload, AreThoseOfTheTable) {
       SCOPED_TRACE(testing::Message()
                    << "stage " << stage << ", " << accumulation << " micro-steps");
       const Ledger ledger = measured(offloaded(stage, accumulation, DType::bf16, kPinned)).ledger;
-      const std::uint64_t sums = stage == 2 && accumulation > 1 ? accumulation : 0;
+      const bool sums_on_the_host = stage == 2 && accumulation > 1;
+      const std::uint64_t sums = sums_on_the_host ? static_cast<std::uint64_t>(accumulation) : 0;
       const std::uint64_t tensors = tensor_count();
       using enum TransferPurpose;
       EXPECT_EQ(copies(ledger, gradient, Transfer::device_to_host),
