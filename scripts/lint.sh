@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# clang-tidy over src, with the checks of .clang-tidy, and each header compiled alone; needs a configured
-# build/default.
+# clang-tidy over src, with the checks of .clang-tidy, each source by itself, and each header compiled alone.
 #
 # usage: scripts/lint.sh [--changed [COMMIT] | --list [COMMIT] | --all | FILE...]
 #   --changed  sources that differ from COMMIT, or whose header does, without the static analyzer
@@ -13,7 +12,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-[ -e build/default/compile_commands.json ] || CMAKE_GENERATOR=Ninja cmake --preset default >/dev/null
+# Configured and never built: its commands compile each source alone.
+database=build/lint/compile_commands.json
+cmake --preset default -B build/lint -DDSTUNE_TOGETHER=OFF -DDSTUNE_TESTS=OFF -DDSTUNE_BENCH=OFF >/dev/null
 
 base_commit() {
   local main base=""
@@ -70,14 +71,14 @@ if [ "$mode" = --list ]; then
 fi
 
 # Only what this build compiles has a command: the stand-ins of other builds are left out.
-compiled() { while read -r file; do grep -qF "/$file\"" build/default/compile_commands.json && echo "$file"; done || true; }
+compiled() { while read -r file; do grep -qF "/$file\"" "$database" && echo "$file"; done || true; }
 
 # The commands without g++'s precompiled header, which clang cannot read: what a source or header
 # forgot to include is an error here.
 commands=$(mktemp -d)
 trap 'rm -rf "$commands"' EXIT
 sed -E 's/ (-Winvalid-pch|-fpch-preprocess|-include [^ ]*cmake_pch\.hxx)//g' \
-  build/default/compile_commands.json >"$commands/compile_commands.json"
+  "$database" >"$commands/compile_commands.json"
 
 options=()
 [ "$mode" != --changed ] || options=(--checks=-clang-analyzer-*)

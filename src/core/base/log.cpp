@@ -22,7 +22,7 @@ Below& below() {
   return shown;
 }
 
-constexpr std::string_view kEraseLine = "\r\033[K";
+constexpr std::string_view kEraseShown = "\r\033[K";
 
 void write_all(std::string_view text) {
   const char* rest = text.data();
@@ -38,7 +38,7 @@ void write_all(std::string_view text) {
 // Each line is one write call, so that lines of several ranks in one file do not mix.
 void write_line(std::string_view prefix, std::string_view message) {
   const std::lock_guard lock(below().mutex);
-  std::string line(below().text.empty() ? "" : kEraseLine);
+  std::string line(below().text.empty() ? "" : kEraseShown);
   line.append(prefix).append(printable_lines(message)).append("\n").append(below().text);
   write_all(line);
 }
@@ -69,7 +69,7 @@ void show_below_log(std::string_view text) {
   if (!text.empty()) {
     below().text.append(kNoWrap).append(printable(text)).append(kWrap);
   }
-  write_all(std::string(kEraseLine).append(below().text));
+  write_all(std::string(kEraseShown).append(below().text));
 }
 
 void enable_debug_log(std::string_view prefix) {

@@ -13,7 +13,7 @@
 namespace dstune {
 namespace {
 
-constexpr const char* kPointer = "/dstune/offload";
+constexpr const char* kOffloadPointer = "/dstune/offload";
 constexpr std::array<std::string_view, 3> kWhen = {"never", "if_needed", "always"};
 
 struct LevelRow {
@@ -60,7 +60,7 @@ void read_levels(const json::array& list, OffloadSearch& search, Problems& probl
                                                       kLevels, &LevelRow::name)
                                            : std::nullopt;
     if (!place) {
-      problems.add(child(kPointer, std::to_string(i)),
+      problems.add(child(kOffloadPointer, std::to_string(i)),
                    concat("is ", describe(list[i]), "; accepted: ", accepted_levels()));
       continue;
     }
@@ -139,9 +139,10 @@ OffloadSearch read_offload_search(const json::value& value, Problems& problems) 
   if (place) {
     search.when = static_cast<OffloadWhen>(*place);
   } else {
-    problems.add(kPointer, concat("is ", describe(value),
-                                  R"(; accepted: "never", "if_needed", "always", or a list of )",
-                                  accepted_levels()));
+    problems.add(
+        kOffloadPointer,
+        concat("is ", describe(value),
+               R"(; accepted: "never", "if_needed", "always", or a list of )", accepted_levels()));
   }
   return search;
 }

@@ -44,7 +44,7 @@ DeepSpeedVersion version_of_installed(std::string_view text, Problems& problems)
   return taken;
 }
 
-const json::value* find_at(const json::object& file, std::string_view pointer) {
+const json::value* find_by_pointer(const json::object& file, std::string_view pointer) {
   const json::object* object = &file;
   const auto path = split(pointer.substr(1), '/');
   for (std::size_t i = 0; i + 1 < path.size(); ++i) {
@@ -90,7 +90,7 @@ json::object& own_part(json::object& deepspeed) {
 DeepSpeedVersion read_deepspeed_version(const json::object& file,
                                         const std::optional<std::string>& installed,
                                         Problems& problems) {
-  const auto* const given = find_at(file, kVersionPointer);
+  const auto* const given = find_by_pointer(file, kVersionPointer);
   if (given != nullptr && given->is_string()) {
     return version_of(std::string_view(given->get_string()), problems);
   }
@@ -103,7 +103,7 @@ void refuse_later_keys(const json::object& file, const SpaceConfig& space,
     if (version >= added.since) continue;
     const std::string other_name = without_stage3(added.pointer);
     for (const std::string& name : {std::string(added.pointer), other_name}) {
-      if (find_at(file, name) == nullptr && !searches(space, name)) continue;
+      if (find_by_pointer(file, name) == nullptr && !searches(space, name)) continue;
       problems.add(name, concat("is not known to DeepSpeed ", to_text(version), "; accepted: from ",
                                 to_text(added.since), " on"));
       break;
@@ -116,7 +116,7 @@ void set_deepspeed_version(const DeepSpeedVersion& version, json::object& deepsp
 }
 
 const json::value* find_zero_init(const json::object& file) {
-  return find_at(file, "/dstune/zero_init");
+  return find_by_pointer(file, "/dstune/zero_init");
 }
 
 void set_zero_init(const json::object& file, json::object& deepspeed) {

@@ -51,13 +51,13 @@ Bytes bytes_or_none(const json::object& object, std::string_view key) {
   return value == nullptr ? 0 : value->to_number<Bytes>();
 }
 
-bool is_on(const json::object& object, std::string_view key) {
+bool is_true(const json::object& object, std::string_view key) {
   const auto* value = object.if_contains(key);
   return value != nullptr && value->as_bool();
 }
 
 LossSettings loss_from_json(const json::object& object) {
-  LossSettings loss{.keep_logits = is_on(object, "keep_logits")};
+  LossSettings loss{.keep_logits = is_true(object, "keep_logits")};
   if (const auto* name = object.if_contains("loss")) {
     const auto kind = loss_from(std::string_view(name->as_string()));
     if (!kind) throw std::invalid_argument("unknown loss");
@@ -109,8 +109,8 @@ RunSettings settings_from_json(const json::object& object) {
   settings.experiment_timeout = object.at("experiment_timeout_s").to_number<double>();
   settings.seed = object.at("seed").to_number<std::uint64_t>();
   settings.host_overhead = host_overhead_from_json(object.at("host_overhead_s").as_object());
-  settings.whole_steps = is_on(object, "whole_steps");
-  settings.share_gpu = is_on(object, "share_gpu");
+  settings.whole_steps = is_true(object, "whole_steps");
+  settings.share_gpu = is_true(object, "share_gpu");
   settings.loss = loss_from_json(object);
   return settings;
 }
@@ -187,8 +187,8 @@ Experiment experiment_from_json(const json::object& object) {
             object.at("ranks").to_number<int>(),
             settings_from_json(object.at("settings").as_object()),
             object.at("repetition").to_number<int>(),
-            is_on(object, "measures_machine"),
-            is_on(object, "is_reference"),
+            is_true(object, "measures_machine"),
+            is_true(object, "is_reference"),
             give_up == nullptr ? 0 : give_up->to_number<double>()};
   } catch (const std::exception& fault) {
     throw std::invalid_argument(concat("experiment_from_json: ", fault.what()));

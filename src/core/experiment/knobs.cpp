@@ -63,33 +63,33 @@ std::optional<DType> dtype_of(std::string_view text, std::string_view key) {
   fields::reject(key, "element type");
 }
 
-void read(const json::object& section, std::string_view key, bool& out) {
+void read_field(const json::object& section, std::string_view key, bool& out) {
   fields::read(section, key, out);
 }
-void read(const json::object& section, std::string_view key, double& out) {
+void read_field(const json::object& section, std::string_view key, double& out) {
   fields::read(section, key, out);
 }
-void read(const json::object& section, std::string_view key, int& out) {
+void read_field(const json::object& section, std::string_view key, int& out) {
   fields::read_integer(section, key, out);
 }
-void read(const json::object& section, std::string_view key, std::int64_t& out) {
+void read_field(const json::object& section, std::string_view key, std::int64_t& out) {
   fields::read_integer(section, key, out);
 }
-void read(const json::object& section, std::string_view key, Bytes& out) {
+void read_field(const json::object& section, std::string_view key, Bytes& out) {
   auto value = static_cast<std::int64_t>(out);
   fields::read_integer(section, key, value);
   out = static_cast<Bytes>(value);
 }
-void read(const json::object& section, std::string_view key, std::string& out) {
+void read_field(const json::object& section, std::string_view key, std::string& out) {
   out = fields::read_text(section, key, out);
 }
-void read(const json::object& section, std::string_view key, std::optional<DType>& out) {
+void read_field(const json::object& section, std::string_view key, std::optional<DType>& out) {
   const std::string text = fields::read_text(section, key, "");
   if (!text.empty()) out = dtype_of(text, key);
 }
 /// All other types of members have a reader of their own, so that this one is never called.
 template <class Value>
-void read(const json::object& /*section*/, std::string_view key, Value& /*out*/) {
+void read_field(const json::object& /*section*/, std::string_view key, Value& /*out*/) {
   throw std::logic_error(concat(key, " has no reader"));
 }
 
@@ -97,8 +97,8 @@ void read_knob(const json::object& section, const Knob& knob, StepConfig& config
   with_member(
       knob,
       [&](auto& member) {
-        if (!knob.rule.alias.empty()) read(section, knob.rule.alias, member);
-        read(section, knob.rule.key, member);
+        if (!knob.rule.alias.empty()) read_field(section, knob.rule.alias, member);
+        read_field(section, knob.rule.key, member);
       },
       config);
 }

@@ -9,7 +9,7 @@ namespace dstune {
 
 namespace {
 
-constexpr Seconds kLookEvery = 0.02;
+constexpr Seconds kLookAround = 0.02;
 // The silence, in seconds, after which a worker whose line is broken is lost: two heartbeats,
 // instead of the time-out.
 constexpr Seconds kSilenceOfBroken = 4.5;
@@ -62,7 +62,7 @@ void Roster::dismiss(int rank) {
 std::vector<Loss> Roster::find_losses(Seconds now, Seconds timeout) {
   std::vector<Loss> losses;
   const bool look = now >= next_look_;
-  if (look) next_look_ = now + kLookEvery;
+  if (look) next_look_ = now + kLookAround;
   if (look && lifelines_) lifelines_->look(now);
   for (auto& worker : workers_) {
     worker.silence.listened(now);

@@ -50,7 +50,9 @@ class WorkerLoop {
   std::optional<Assignment> assignment_;
 };
 
-std::uint64_t id_of(const json::object& order) { return order.at("id").to_number<std::uint64_t>(); }
+std::uint64_t order_id(const json::object& order) {
+  return order.at("id").to_number<std::uint64_t>();
+}
 
 Outcome with_world_ranks(Outcome outcome, const std::vector<int>& ranks) {
   if (auto* fault = std::get_if<OutOfMemory>(&outcome)) {
@@ -74,7 +76,7 @@ LoopResult WorkerLoop::run() {
 
 std::optional<LoopResult> WorkerLoop::obey(const Message& order) {
   const bool mine =
-      assignment_ && order.content.contains("id") && id_of(order.content) == assignment_->id;
+      assignment_ && order.content.contains("id") && order_id(order.content) == assignment_->id;
   switch (order.kind) {
     case MessageKind::experiment:
       prepare(order.content);
@@ -85,7 +87,7 @@ std::optional<LoopResult> WorkerLoop::obey(const Message& order) {
     case MessageKind::abort:
       if (mine) {
         assignment_.reset();
-        say_idle(id_of(order.content));
+        say_idle(order_id(order.content));
       }
       break;
     case MessageKind::forget:
@@ -104,7 +106,7 @@ std::optional<LoopResult> WorkerLoop::obey(const Message& order) {
 }
 
 void WorkerLoop::prepare(const json::object& order) {
-  const std::uint64_t id = id_of(order);
+  const std::uint64_t id = order_id(order);
   try {
     Assignment assignment{id, {}, experiment_from_json(order.at("experiment").as_object())};
     for (const auto& rank : order.at("ranks").as_array()) {

@@ -18,22 +18,22 @@ constexpr const char* kTemporary = ".tmp";
 
 // These are globals because a signal handler can read nothing else. They are "" if there is no
 // file.
-std::array<char, kLongestPath + 1> path{};
+std::array<char, kLongestPath + 1> final_path{};
 std::array<char, kLongestPath + 8> temporary{};
 
 }  // namespace
 
 void use_exit_code_file() noexcept {
   const char* name = std::getenv(kExitCodeFileVariable);
-  path[0] = '\0';
+  final_path[0] = '\0';
   if (name == nullptr || std::strlen(name) > kLongestPath) return;
-  std::strcpy(path.data(), name);
+  std::strcpy(final_path.data(), name);
   std::strcpy(temporary.data(), name);
   std::strcat(temporary.data(), kTemporary);
 }
 
 void leave_exit_code(int code) noexcept {
-  if (path[0] == '\0') return;
+  if (final_path[0] == '\0') return;
   std::array<char, 16> text{};
   char* const end = std::to_chars(text.data(), text.data() + text.size() - 1, code).ptr;
   *end = '\n';
@@ -44,7 +44,7 @@ void leave_exit_code(int code) noexcept {
   if (file < 0) return;
   const bool whole = write(file, text.data(), length) == static_cast<ssize_t>(length);
   close(file);
-  if (!whole || std::rename(temporary.data(), path.data()) != 0) unlink(temporary.data());
+  if (!whole || std::rename(temporary.data(), final_path.data()) != 0) unlink(temporary.data());
 }
 
 }  // namespace dstune

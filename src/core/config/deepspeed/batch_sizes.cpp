@@ -16,7 +16,7 @@ constexpr std::size_t kLongestList = 1000;  // each value is an experiment of ev
 constexpr const char* kTrainBatch = "train_batch_size";
 constexpr const char* kMicroBatch = "train_micro_batch_size_per_gpu";
 constexpr const char* kAccumulation = "gradient_accumulation_steps";
-constexpr const char* kMost = "max_train_micro_batch_size_per_gpu";
+constexpr const char* kMostPerGpu = "max_train_micro_batch_size_per_gpu";
 
 // An integer or a non-empty list of integers, all within [min, max]; sorted, each once. Empty after
 // a fault, which is a problem at its place.
@@ -79,7 +79,7 @@ void check_limits(std::int64_t micro_batch, const AutotuningConfig& limits, Prob
 bool says_most(const json::object& deepspeed) {
   const auto* const autotuning = deepspeed.if_contains("autotuning");
   const auto* const section = autotuning == nullptr ? nullptr : autotuning->if_object();
-  return section != nullptr && section->contains(kMost);
+  return section != nullptr && section->contains(kMostPerGpu);
 }
 
 // Who lists micro-batches means them: only a limit that the file itself says is held against them.

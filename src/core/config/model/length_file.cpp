@@ -16,10 +16,11 @@ namespace dstune {
 namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{256} << 20U;
-constexpr std::int64_t kMost = 1'000'000'000'000;  // of lengths, and of sequences of one length
+constexpr std::int64_t kMostOfLengths =
+    1'000'000'000'000;  // of lengths, and of sequences of one length
 constexpr const char* kAccepted = "; accepted: LENGTH or LENGTH,COUNT, both above 0";
 
-bool is_count(std::int64_t number) { return number > 0 && number <= kMost; }
+bool is_count(std::int64_t number) { return number > 0 && number <= kMostOfLengths; }
 
 std::optional<std::int64_t> count_from(std::string_view text) {
   std::int64_t number = 0;

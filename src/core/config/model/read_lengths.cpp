@@ -19,17 +19,17 @@ using namespace rules;  // NOLINT(google-build-using-namespace): the table reads
 
 constexpr const char* kLengths = "/dstune/lengths";
 constexpr std::int64_t kShortest = 2;  // one token that has a next one
-constexpr std::int64_t kLongest = 1'000'000'000;
+constexpr std::int64_t kLongestLength = 1'000'000'000;
 
 constexpr KeyRule kLengthRules[] = {
     text("file"),
     choice("distribution", "lognormal|uniform"),
     above("mean", 0),
     above("sigma", 0),
-    integer("min", kShortest, kLongest),
-    integer("max", kShortest, kLongest),
+    integer("min", kShortest, kLongestLength),
+    integer("max", kShortest, kLongestLength),
     choice("batches", "padded|packed"),
-    integer("pad_to_multiple_of", 1, kLongest),
+    integer("pad_to_multiple_of", 1, kLongestLength),
 };
 constexpr Section kLengthSection{.rules = kLengthRules};
 
@@ -147,7 +147,7 @@ void read_list(const json::array& list, TuningConfig& config, Problems& problems
     return;
   }
   for (std::size_t i = 0; i < list.size(); ++i) {
-    constexpr KeyRule kRule = integer("", kShortest, kLongest);
+    constexpr KeyRule kRule = integer("", kShortest, kLongestLength);
     const auto length = check_value(list[i], kRule, child(kLengths, i), problems);
     if (!length) continue;
     const std::int64_t tokens = length->get_int64();

@@ -9,11 +9,11 @@
 namespace dstune {
 namespace {
 
-constexpr std::string_view kAccumulation = "gradient_accumulation_steps";
+constexpr std::string_view kAccumulationKey = "gradient_accumulation_steps";
 
 bool is_space(const json::value& value, const KeyRule& rule) {
   if (!value.is_array()) return false;
-  if (rule.kind == ValueKind::any) return rule.key == kAccumulation;
+  if (rule.kind == ValueKind::any) return rule.key == kAccumulationKey;
   return rule.kind != ValueKind::list;
 }
 

@@ -13,9 +13,9 @@
 namespace dstune {
 namespace {
 
-constexpr std::array<std::string_view, 1> kNotModelled = {"dynamo_config"};
-constexpr std::array<std::string_view, 3> kOtherSharding = {"fsdp_config", "megatron_lm_config",
-                                                            "parallelism_config"};
+constexpr std::array<std::string_view, 1> kAccelerateNotModelled = {"dynamo_config"};
+constexpr std::array<std::string_view, 3> kAccelerateSharding = {
+    "fsdp_config", "megatron_lm_config", "parallelism_config"};
 // Where processes run and how they find each other.
 constexpr std::array<std::string_view, 25> kWithoutEffect = {"compute_environment",
                                                              "debug",
@@ -108,7 +108,7 @@ bool is_stage_3(json::object& config) {
   return stage != nullptr && stage->is_number() && stage->to_number<double>() == 3;
 }
 
-void set_zero_init(Translation& section, json::object& config, Translation& file) {
+void set_init_of_zero3(Translation& section, json::object& config, Translation& file) {
   constexpr std::string_view kKey = "zero3_init_flag";
   const auto init = section.flag(kKey);
   if (init && is_stage_3(config)) file.set("zero_init", *init, concat("deepspeed_config.", kKey));
@@ -138,12 +138,12 @@ json::object translate_accelerate_config(Translation& file) {
   json::object config =
       names_file ? file_config(section, file, precision.has_value()) : plugin_config(section);
   set_mixed_precision(precision.value_or("no"), "mixed_precision", config, file);
-  set_zero_init(section, config, file);
+  set_init_of_zero3(section, config, file);
   constexpr std::array<std::string_view, 1> kLeaves = {"deepspeed_moe_layer_cls_names"};
   section.leave_out(kLeaves);
   section.warn_of_unknown(kLaunchKeys);
-  file.leave_out(kNotModelled);
-  file.refuse(kOtherSharding, "which is no DeepSpeed");
+  file.leave_out(kAccelerateNotModelled);
+  file.refuse(kAccelerateSharding, "which is no DeepSpeed");
   if (const auto ranks = file.integer("num_processes", 1)) {
     file.note(concat(file.file_name(), " trains on ", *ranks,
                      " ranks: a plan for as many is --plan "

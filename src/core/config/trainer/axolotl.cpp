@@ -178,7 +178,7 @@ void set_checkpointing(Translation& file) {
   set_checkpointing_of(file.flag(kKey).value_or(false), kwargs, false, kKey, file);
 }
 
-void set_loss(Translation& file) {
+void set_axolotl_loss(Translation& file) {
   bool has_kernels = false;
   for (const std::string_view key : {"liger_rope", "liger_rms_norm", "liger_layer_norm",
                                      "liger_swiglu", "liger_glu_activation"}) {
@@ -208,7 +208,7 @@ json::object translate_axolotl(Translation& file) {
   set_adapter(file);
   set_attention_of(file);
   set_checkpointing(file);
-  set_loss(file);
+  set_axolotl_loss(file);
   file.refuse(kOtherSteps, "whose steps are not modelled");
   refuse_parallel(file);
   file.leave_out(kNotModelled);

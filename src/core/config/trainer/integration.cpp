@@ -22,7 +22,7 @@ bool are_equal(const json::value& one, const json::value& other) {
   return one == other;
 }
 
-std::string shown(const json::value& value) { return to_json_text(value, 0); }
+std::string json_of(const json::value& value) { return to_json_text(value, 0); }
 
 template <class Member, class Value>
 void take(Member& member, const std::optional<Value>& value) {
@@ -42,8 +42,8 @@ class Filler {
       file_.note_origin(dotted, value, key);
     } else if (!are_equal(*own, value)) {
       const bool is_default = file_.find(key) == nullptr;
-      file_.fault(key, concat("is ", shown(value), is_default ? " by default" : "", ", but ",
-                              dotted, " of the DeepSpeed file is ", shown(*own),
+      file_.fault(key, concat("is ", json_of(value), is_default ? " by default" : "", ", but ",
+                              dotted, " of the DeepSpeed file is ", json_of(*own),
                               ", which the Trainer refuses; accepted: the same, or "
                               "\"auto\" there"));
     }

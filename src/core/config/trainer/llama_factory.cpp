@@ -17,12 +17,12 @@
 namespace dstune {
 namespace {
 
-constexpr std::array<std::string_view, 17> kOtherSteps = {
+constexpr std::array<std::string_view, 17> kLlamaFactorySteps = {
     "quantization_bit", "use_unsloth", "use_unsloth_gc",     "shift_attn", "mixture_of_depths",
     "use_dora",         "use_galore",  "use_apollo",         "use_badam",  "use_adam_mini",
     "use_muon",         "use_mca",     "use_hyper_parallel", "use_kt",     "use_llama_pro",
     "pure_bf16",        "fp8"};
-constexpr std::array<std::string_view, 10> kNotModelled = {
+constexpr std::array<std::string_view, 10> kLlamaFactoryNotModelled = {
     "upcast_layernorm",      "upcast_lmhead_output", "use_dft_loss",   "use_asft_loss",
     "use_eaft_loss",         "moe_aux_loss_coef",    "use_v1_kernels", "loraplus_lr_ratio",
     "enable_torch_profiler", "resize_vocab"};
@@ -106,8 +106,8 @@ json::object translate_llama_factory(Translation& file) {
     file.set("loss", "fused", "enable_liger_kernel");
     file.note("Liger's kernels other than that of the loss are not modelled");
   }
-  file.refuse(kOtherSteps, "whose steps are not modelled");
-  file.leave_out(kNotModelled);
+  file.refuse(kLlamaFactorySteps, "whose steps are not modelled");
+  file.leave_out(kLlamaFactoryNotModelled);
   std::vector<std::string_view> ignored(trainer_keys_without_effect().begin(),
                                         trainer_keys_without_effect().end());
   ignored.insert(ignored.end(), kLlamaFactoryKeysWithoutEffect.begin(),

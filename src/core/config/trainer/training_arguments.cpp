@@ -12,14 +12,14 @@
 namespace dstune {
 namespace {
 
-constexpr std::array<std::string_view, 7> kNotModelled = {"torch_compile",
-                                                          "neftune_noise_alpha",
-                                                          "label_smoothing_factor",
-                                                          "torch_empty_cache_steps",
-                                                          "full_determinism",
-                                                          "activation_offloading",
-                                                          "padding_free"};
-constexpr std::array<std::string_view, 2> kOtherSharding = {"fsdp", "parallelism_config"};
+constexpr std::array<std::string_view, 7> kArgumentsNotModelled = {"torch_compile",
+                                                                   "neftune_noise_alpha",
+                                                                   "label_smoothing_factor",
+                                                                   "torch_empty_cache_steps",
+                                                                   "full_determinism",
+                                                                   "activation_offloading",
+                                                                   "padding_free"};
+constexpr std::array<std::string_view, 2> kArgumentsSharding = {"fsdp", "parallelism_config"};
 // They win over optim and per_device_train_batch_size.
 constexpr std::array<std::string_view, 2> kDeprecated = {"adafactor", "per_gpu_train_batch_size"};
 constexpr std::array<std::string_view, 2> kQuantized = {"load_in_4bit", "load_in_8bit"};
@@ -36,7 +36,7 @@ std::string_view key_of_trl(Translation& file) {
   return found;
 }
 
-void set_loss(Translation& file) {
+void set_arguments_loss(Translation& file) {
   const json::value* const config = file.find("liger_kernel_config");
   if (!file.flag("use_liger_kernel").value_or(false)) return;
   const json::value* const fused =
@@ -114,9 +114,9 @@ json::object translate_trainer_part(const TrainerArguments& arguments, Translati
   }
   fill_as_trainer(arguments, *given, file);
   check_optimizer("optim", *given, file);
-  set_loss(file);
-  file.leave_out(kNotModelled);
-  file.refuse(kOtherSharding, "which shards without DeepSpeed");
+  set_arguments_loss(file);
+  file.leave_out(kArgumentsNotModelled);
+  file.refuse(kArgumentsSharding, "which shards without DeepSpeed");
   file.refuse(kDeprecated, "which is not modelled");
   // It is for products of fp32, which a step in 16 bits has none of.
   constexpr std::array<std::string_view, 1> kTf32 = {"tf32"};

@@ -30,12 +30,12 @@ constexpr std::array<std::string_view, kTransferPurposes> kTransferPurposeNames 
     "scalar", "gradient", "gradient_sum", "update", "gradient_shard", "parameter", "state"};
 constexpr std::array<std::string_view, kStreams> kStreamNames = {"compute", "reduction", "gather",
                                                                  "communication"};
-constexpr std::string_view kWhere = "ledger";
+constexpr std::string_view kInLedger = "ledger";
 
 /// Earlier journals have fewer and dearer hooks, as their profile does.
 HostEvent read_host_event(const json::object& line) {
   if (line.at("event").as_string() == kEarlierHook) return HostEvent::sub_module_hook;
-  return read_enum<HostEvent>(line, "event", kHostEvents, kWhere);
+  return read_enum<HostEvent>(line, "event", kHostEvents, kInLedger);
 }
 
 template <class Number>
@@ -62,10 +62,10 @@ json::object to_object(const CollectiveLine& line) {
 
 CollectiveLine collective_from(const json::object& object) {
   const CollectiveLine line{
-      read_enum<Purpose>(object, "purpose", kPurposes, kWhere),
-      read_enum<CollectiveKind>(object, "kind", kCollectiveKinds, kWhere),
-      read_enum<DType>(object, "dtype", kSentDTypes, kWhere),
-      read_enum<Stream>(object, "stream", kStreamNames.size(), kWhere),
+      read_enum<Purpose>(object, "purpose", kPurposes, kInLedger),
+      read_enum<CollectiveKind>(object, "kind", kCollectiveKinds, kInLedger),
+      read_enum<DType>(object, "dtype", kSentDTypes, kInLedger),
+      read_enum<Stream>(object, "stream", kStreamNames.size(), kInLedger),
       read<int>(object, "ranks"),
       read<std::uint64_t>(object, "calls"),
       read<std::uint64_t>(object, "elements"),
@@ -112,14 +112,14 @@ json::object to_object(const TransferLine& line) {
 
 TransferLine transfer_from(const json::object& object) {
   TransferLine line;
-  line.transfer = read_enum<Transfer>(object, "transfer", kTransfers, kWhere);
+  line.transfer = read_enum<Transfer>(object, "transfer", kTransfers, kInLedger);
   line.calls = read<std::uint64_t>(object, "calls");
   line.bytes = read<Bytes>(object, "bytes");
   if (!object.contains("purpose")) return line;  // earlier journals know of numbers alone
-  line.purpose = read_enum<TransferPurpose>(object, "purpose", kTransferPurposes, kWhere);
-  line.tier = read_enum<Tier>(object, "tier", kTiers, kWhere);
+  line.purpose = read_enum<TransferPurpose>(object, "purpose", kTransferPurposes, kInLedger);
+  line.tier = read_enum<Tier>(object, "tier", kTiers, kInLedger);
   line.is_blocking = object.at("blocking").as_bool();
-  line.stream = read_enum<Stream>(object, "stream", kStreamNames.size(), kWhere);
+  line.stream = read_enum<Stream>(object, "stream", kStreamNames.size(), kInLedger);
   return line;
 }
 
@@ -131,7 +131,7 @@ json::object to_object(const HostLine& line) {
 }
 
 template <class Line>
-json::array to_array(const std::vector<Line>& lines) {
+json::array lines_to_json(const std::vector<Line>& lines) {
   json::array array;
   for (const Line& line : lines) array.push_back(to_object(line));
   return array;
@@ -165,13 +165,13 @@ std::string_view name_of(TransferPurpose purpose) {
 std::string_view name_of(Stream stream) { return kStreamNames[static_cast<std::size_t>(stream)]; }
 
 json::object Ledger::to_json() const {
-  json::object object{{"collectives", to_array(collectives_)},
-                      {"passes", to_array(passes_)},
-                      {"host_syncs", to_array(syncs_)},
-                      {"transfers", to_array(transfers_)},
-                      {"host", to_array(host_)},
+  json::object object{{"collectives", lines_to_json(collectives_)},
+                      {"passes", lines_to_json(passes_)},
+                      {"host_syncs", lines_to_json(syncs_)},
+                      {"transfers", lines_to_json(transfers_)},
+                      {"host", lines_to_json(host_)},
                       {"peak_live_elements", peak_live_elements_}};
-  if (!host_passes_.empty()) object["host_passes"] = to_array(host_passes_);
+  if (!host_passes_.empty()) object["host_passes"] = lines_to_json(host_passes_);
   if (library_wait_ > 0) object["product_wait_s"] = library_wait_;
   if (!stand_ins_.empty()) object["stand_ins"] = json::value_from(stand_ins_);
   return object;
@@ -181,18 +181,18 @@ Ledger Ledger::from_json(const json::object& object) {
   Ledger ledger;
   ledger.collectives_ = read_lines(object, "collectives", collective_from);
   ledger.passes_ = read_lines(object, "passes", [](const json::object& line) {
-    return PassLine{read_enum<MemoryPass>(line, "pass", kPasses, kWhere),
+    return PassLine{read_enum<MemoryPass>(line, "pass", kPasses, kInLedger),
                     read<std::uint64_t>(line, "calls"), read<Bytes>(line, "read_bytes"),
                     read<Bytes>(line, "written_bytes")};
   });
   ledger.syncs_ = read_lines(object, "host_syncs", [](const json::object& line) {
-    return SyncLine{read_enum<HostSync>(line, "reason", kHostSyncs, kWhere),
+    return SyncLine{read_enum<HostSync>(line, "reason", kHostSyncs, kInLedger),
                     read<std::uint64_t>(line, "calls"), read<double>(line, "time_s")};
   });
   ledger.transfers_ = read_lines(object, "transfers", transfer_from);
   if (object.contains("host_passes")) {
     ledger.host_passes_ = read_lines(object, "host_passes", [](const json::object& line) {
-      return HostPassLine{read_enum<MemoryPass>(line, "pass", kPasses, kWhere),
+      return HostPassLine{read_enum<MemoryPass>(line, "pass", kPasses, kInLedger),
                           read<std::uint64_t>(line, "calls"), read<Bytes>(line, "read_bytes"),
                           read<Bytes>(line, "written_bytes"), read<double>(line, "time_s")};
     });

@@ -14,7 +14,7 @@ namespace dstune {
 namespace {
 
 constexpr std::int64_t kSmallest = 64;  // rows of a matrix; a power of two, as the next sizes are
-constexpr std::int64_t kLargest = 8192;
+constexpr std::int64_t kLargestProduct = 8192;
 constexpr Seconds kLongEnough = 1e-3;  // launches and the ramps at both ends are small beside it
 constexpr Bytes kSmallestCopy = Bytes{1} << 20U;
 
@@ -32,7 +32,7 @@ double gemm_peak(Device& device, Tensor space) {
     const auto run = [&] { device.run(gemm); };
     run();  // the library chooses an algorithm, and takes the memory that it needs
     const Seconds time = time_of_call(device, 1, run);
-    const bool is_last = n == kLargest || std::int64_t{12} * n * n > space.numel;
+    const bool is_last = n == kLargestProduct || std::int64_t{12} * n * n > space.numel;
     if (time >= kLongEnough || is_last) {
       return work_of(gemm).flops / median_time_of_call(device, time, run);
     }
@@ -59,7 +59,7 @@ double copy_peak(Device& device, Tensor space) {
 }  // namespace
 
 std::optional<DevicePeaks> measure_peaks(Device& device, DType dtype, void* memory, Bytes size) {
-  const std::int64_t most = 3 * kLargest * kLargest;
+  const std::int64_t most = 3 * kLargestProduct * kLargestProduct;
   const auto fitting = static_cast<std::int64_t>(size / size_of(dtype));
   const Tensor space{memory, std::min(most, fitting), dtype};
   if (space.numel < 3 * kSmallest * kSmallest) return std::nullopt;

@@ -19,11 +19,11 @@ constexpr KeyRule kOfDistilbert[] = {
     fraction_below_one("seq_classif_dropout"),
     only("sinusoidal_pos_embds", false),
 };
-constexpr auto kRules = extended(std::to_array(kOfAll), kOfDistilbert);
-constexpr Section kSection{.rules = kRules, .other_keys = true};
+constexpr auto kDistilbertRules = extended(std::to_array(kOfAll), kOfDistilbert);
+constexpr Section kDistilbertSection{.rules = kDistilbertRules, .other_keys = true};
 
 // The no-op keys of published files: they do not change a training step.
-constexpr std::string_view kNoOpKeys[] = {"qa_dropout", "tie_weights_"};
+constexpr std::string_view kDistilbertNoOpKeys[] = {"qa_dropout", "tie_weights_"};
 
 // The values that Hugging Face takes for keys that config.json does not have.
 ModelSpec default_spec() {
@@ -42,9 +42,10 @@ ModelSpec default_spec() {
 
 std::optional<ModelSpec> read_distilbert(const json::object& config, std::string_view pointer,
                                          Problems& problems, std::vector<std::string>& warnings) {
-  warn_of_unknown_keys(config, kSection, kNoOpKeys, "DistilBERT", pointer, warnings);
+  warn_of_unknown_keys(config, kDistilbertSection, kDistilbertNoOpKeys, "DistilBERT", pointer,
+                       warnings);
   const auto faults = problems.count();
-  const SectionReader reader(json::value(config), kSection, pointer, problems);
+  const SectionReader reader(json::value(config), kDistilbertSection, pointer, problems);
   ModelSpec spec = default_spec();
   Settings settings{.pad_token = 0};
   read_common(config, reader, spec, settings);

@@ -5,7 +5,7 @@ namespace dstune::llama {
 
 namespace {
 
-struct Preset {
+struct MoePreset {
   Kin kin;
   const char* name;
   std::int64_t vocab_size;
@@ -24,22 +24,22 @@ struct Preset {
   bool normalised;
 };
 
-constexpr double kMillion = 1e6;
+constexpr double kTheta = 1e6;
 
 // clang-format off
-constexpr Preset kPresets[] = {
-    {Kin::mixtral, "mixtral-8x7b", 32000, 4096, 14336, 32, 32, 8, 0, 32768, kMillion, 8, 2, 0, 0, true},
-    {Kin::mixtral, "mixtral-8x22b", 32000, 6144, 16384, 56, 48, 8, 0, 65536, kMillion, 8, 2, 0, 0, true},
-    {Kin::mixtral, "mixtral-8x22b-instruct", 32768, 6144, 16384, 56, 48, 8, 0, 65536, kMillion, 8, 2, 0, 0, true},
-    {Kin::qwen2_moe, "qwen1.5-moe-a2.7b", 151936, 2048, 5632, 24, 16, 16, 0, 8192, kMillion, 60, 4, 1408, 5632, false},
-    {Kin::qwen2_moe, "qwen2-57b-a14b", 151936, 3584, 18944, 28, 28, 4, 0, 131072, kMillion, 64, 8, 2560, 20480, false},
-    {Kin::qwen3_moe, "qwen3-30b-a3b", 151936, 2048, 6144, 48, 32, 4, 128, 40960, kMillion, 128, 8, 768, 0, true},
+constexpr MoePreset kMoePresets[] = {
+    {Kin::mixtral, "mixtral-8x7b", 32000, 4096, 14336, 32, 32, 8, 0, 32768, kTheta, 8, 2, 0, 0, true},
+    {Kin::mixtral, "mixtral-8x22b", 32000, 6144, 16384, 56, 48, 8, 0, 65536, kTheta, 8, 2, 0, 0, true},
+    {Kin::mixtral, "mixtral-8x22b-instruct", 32768, 6144, 16384, 56, 48, 8, 0, 65536, kTheta, 8, 2, 0, 0, true},
+    {Kin::qwen2_moe, "qwen1.5-moe-a2.7b", 151936, 2048, 5632, 24, 16, 16, 0, 8192, kTheta, 60, 4, 1408, 5632, false},
+    {Kin::qwen2_moe, "qwen2-57b-a14b", 151936, 3584, 18944, 28, 28, 4, 0, 131072, kTheta, 64, 8, 2560, 20480, false},
+    {Kin::qwen3_moe, "qwen3-30b-a3b", 151936, 2048, 6144, 48, 32, 4, 128, 40960, kTheta, 128, 8, 768, 0, true},
     {Kin::qwen3_moe, "qwen3-coder-30b-a3b", 151936, 2048, 5472, 48, 32, 4, 128, 262144, 1e7, 128, 8, 768, 0, true},
-    {Kin::qwen3_moe, "qwen3-235b-a22b", 151936, 4096, 12288, 94, 64, 4, 128, 40960, kMillion, 128, 8, 1536, 0, true},
+    {Kin::qwen3_moe, "qwen3-235b-a22b", 151936, 4096, 12288, 94, 64, 4, 128, 40960, kTheta, 128, 8, 1536, 0, true},
 };
 // clang-format on
 
-json::object config_of(const Preset& preset) {
+json::object moe_config_of(const MoePreset& preset) {
   const bool is_mixtral = preset.kin == Kin::mixtral;
   json::object config{{"vocab_size", preset.vocab_size},
                       {"hidden_size", preset.hidden_size},
@@ -64,8 +64,8 @@ json::object config_of(const Preset& preset) {
 
 std::vector<std::pair<std::string, json::object>> expert_presets(Kin kin) {
   std::vector<std::pair<std::string, json::object>> all;
-  for (const Preset& preset : kPresets) {
-    if (preset.kin == kin) all.emplace_back(preset.name, config_of(preset));
+  for (const MoePreset& preset : kMoePresets) {
+    if (preset.kin == kin) all.emplace_back(preset.name, moe_config_of(preset));
   }
   return all;
 }

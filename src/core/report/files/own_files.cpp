@@ -123,7 +123,7 @@ struct Finder {
 };
 
 template <class Names>
-bool holds(const Names& names, const std::string& name) {
+bool is_among(const Names& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
@@ -136,7 +136,7 @@ Finder find(const std::string& results_dir, const std::string& exps_dir, const R
     if (is_backup_name(name)) {
       return !whole || is_own_backup(fs::path(results_dir) / name);
     }
-    return holds(fixed, name) || (!whole && name == kJournalName);
+    return is_among(fixed, name) || (!whole && name == kJournalName);
   });
   finder.look_in(exps_dir, [&](const std::string& name, bool whole) {
     const fs::path file(name);
@@ -150,7 +150,7 @@ Finder find(const std::string& results_dir, const std::string& exps_dir, const R
     const fs::path description = path / "exp.json";
     std::optional<bool> is_ours;  // not asked of the many folders where nothing is found
     finder.look_in(path, [&](const std::string& name, bool) {
-      if (!holds(kExperimentFiles, name)) return false;
+      if (!is_among(kExperimentFiles, name)) return false;
       if (!is_ours) is_ours = !is_plain_file(description) || is_own_experiment_file(description);
       return *is_ours;
     });
@@ -158,7 +158,7 @@ Finder find(const std::string& results_dir, const std::string& exps_dir, const R
   return finder;
 }
 
-/// True if the file holds a JSON object with all of `keys`.
+/// True if the file is_among a JSON object with all of `keys`.
 template <std::size_t N>
 bool has_keys(const fs::path& path, const std::array<const char*, N>& keys) {
   constexpr Bytes kLongest = Bytes{16} << 20U;

@@ -17,8 +17,8 @@ namespace dstune {
 
 namespace {
 
-constexpr Seconds kLongest = 1e10;  // 300 years
-constexpr double kFastest = 1e30;   // samples, tokens or FLOP per second
+constexpr Seconds kLongestTime = 1e10;  // 300 years
+constexpr double kFastest = 1e30;       // samples, tokens or FLOP per second
 constexpr int kMostRanks = 1'000'000;
 constexpr double kMostSamples = 1e15;                // of one optimizer step
 constexpr double kMostCounted = 1e18;                // bytes, elements, calls
@@ -52,7 +52,7 @@ std::string find_forgery(const Measured& measured) {
                                      {"setup_time_s", measured.setup_time},
                                      {"warmup_time_s", measured.warmup_time},
                                      {"measure_time_s", measured.measure_time}},
-                                    kLongest);
+                                    kLongestTime);
   if (!fault.empty()) return fault;
   // The values that experiments are ordered by must be numbers.
   for (const double rate :
@@ -154,7 +154,7 @@ std::string find_forged(const json::value& value, std::string_view key, bool is_
 std::string find_forged_number(const json::object& line) { return find_forged(line, "", false); }
 
 std::string find_forgery(std::string_view name, Seconds time) {
-  return time >= 0 && time <= kLongest ? "" : concat(name, " is ", time);
+  return time >= 0 && time <= kLongestTime ? "" : concat(name, " is ", time);
 }
 
 std::string find_forgery(const Record& record) {

@@ -6,7 +6,7 @@ namespace dstune {
 namespace {
 
 // The decimals that leave three digits.
-int decimals_of(double value) { return value >= 100 ? 0 : value >= 10 ? 1 : 2; }
+int shown_decimals(double value) { return value >= 100 ? 0 : value >= 10 ? 1 : 2; }
 
 std::string percent(double share, int decimals) {
   return concat(fixed(100 * share, decimals), " %");
@@ -19,7 +19,7 @@ std::string prediction_text(Seconds predicted, Seconds half_interval, Seconds me
   const bool is_long = predicted >= kLong || measured >= kLong;
   const double unit = is_long ? 1 : 1e3;
   const char* name = is_long ? " s" : " ms";
-  const int decimals = decimals_of(predicted * unit);
+  const int decimals = shown_decimals(predicted * unit);
   return concat("predicted ", fixed(predicted * unit, decimals), " +- ",
                 fixed(half_interval * unit, decimals), name, " (90 %) from the others, measured ",
                 fixed(measured * unit, decimals), name);

@@ -10,7 +10,7 @@ namespace dstune {
 namespace {
 
 /// A name that is shortened to less says nothing any more.
-constexpr std::size_t kLeastName = 12;
+constexpr std::size_t kLeastOfName = 12;
 /// Names of what other lines have in full, and of what is followed by a reason.
 constexpr std::size_t kShortName = 20;
 constexpr std::size_t kLongName = 32;
@@ -30,7 +30,7 @@ std::string with_name(const std::string& before, const std::string& name,
                       const std::string& behind) {
   const std::size_t taken = before.size() + behind.size();
   const std::size_t room = kLineWidth > taken ? kLineWidth - taken : 0;
-  return concat(before, cut_in_middle(name, std::max(room, kLeastName)), behind);
+  return concat(before, cut_in_middle(name, std::max(room, kLeastOfName)), behind);
 }
 
 }  // namespace
@@ -147,7 +147,7 @@ std::string Progress::running_line(Seconds now) const {
   const std::string name = running_.empty() ? "chooses the next" : running_.front().name;
   std::string behind;
   const auto add = [&](const std::string& part) {  // the first are worth the most
-    const std::size_t least = std::min(name.size(), kLeastName);
+    const std::size_t least = std::min(name.size(), kLeastOfName);
     if (begin.size() + least + behind.size() + part.size() <= kLineWidth) behind += part;
   };
   if (!running_.empty()) {

@@ -36,7 +36,6 @@ struct Unit {
 };
 
 const Measured& numbers(const ResultRow& row) { return *measured_of(row.figures.record); }
-bool has_numbers(const ResultRow& row) { return measured_of(row.figures.record) != nullptr; }
 
 double first_number(const std::vector<ResultRow>& rows, const NumberOf& number_of) {
   const auto first = std::ranges::find_if(rows, has_numbers);

@@ -30,6 +30,8 @@ void compare(ResultRow& row, const Measured* best, Metric metric) {
 
 }  // namespace
 
+bool has_numbers(const ResultRow& row) { return measured_of(row.figures.record) != nullptr; }
+
 std::vector<ResultRow> result_rows(const std::vector<Record>& records, Metric metric,
                                    const Optimum& optimum) {
   std::vector<Announced> configurations = announced(records);

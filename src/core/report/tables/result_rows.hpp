@@ -35,6 +35,9 @@ struct ResultRow {
   std::string note = {};  ///< why it is the optimum, or is not although it looks better; or ""
 };
 
+/// Whether it was measured: another one has a word in the place of its numbers.
+bool has_numbers(const ResultRow& row);
+
 /// One for each configuration, the optimum first, then as ranked() orders them. Without an optimum
 /// the first one is what the others are compared with, and none looks better.
 std::vector<ResultRow> result_rows(const std::vector<Record>& records, Metric metric,

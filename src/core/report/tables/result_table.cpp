@@ -17,8 +17,6 @@ namespace dstune {
 
 namespace {
 
-bool has_numbers(const ResultRow& row) { return measured_of(row.figures.record) != nullptr; }
-
 std::string marks_note(const std::vector<ResultRow>& rows) {
   if (!rows.front().is_optimum) return "";
   const bool is_any = std::ranges::any_of(rows, &ResultRow::looks_better);

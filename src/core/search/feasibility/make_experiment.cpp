@@ -5,13 +5,11 @@
 #include <utility>
 
 #include "core/base/text.hpp"
+#include "core/search/space/batch_keys.hpp"
 
 namespace dstune {
 namespace {
 
-constexpr std::string_view kTrainBatch = "train_batch_size";
-constexpr std::string_view kMicroBatch = "train_micro_batch_size_per_gpu";
-constexpr std::string_view kAccumulation = "gradient_accumulation_steps";
 constexpr std::string_view kZero = "zero_optimization";
 
 json::object with_stage(const json::value* user, int stage) {

@@ -19,7 +19,7 @@ constexpr double kSlowShare = 1.6;
 /// If more than a quarter of the others have less than this share of a core, the machine is busy,
 /// and the workers that get the cores change.
 constexpr double kQuietShare = 0.75;
-constexpr double kSlowOnBusy = 3;
+constexpr double kSlowBeforeRun = 3;
 /// A factor that three workers which meet on one core for a while do not reach.
 constexpr double kSureShare = 2.4;
 /// How many suspicions of a worker by its share may prove unfounded before shares are no longer
@@ -27,7 +27,7 @@ constexpr double kSureShare = 2.4;
 constexpr int kMostCleared = 3;
 /// Seconds of work below which an experiment alone says nothing, because the period of a limit on
 /// processor time is 0.1 s.
-constexpr Seconds kLeastWork = 0.1;
+constexpr Seconds kLeastTrial = 0.1;
 
 using Uses = std::deque<CoreUse>;
 
@@ -58,10 +58,10 @@ Seconds work_of(const Uses& uses) {
 double least_factor(std::vector<double> shares) {
   const auto quarter = shares.begin() + static_cast<std::ptrdiff_t>(shares.size() / 4);
   std::nth_element(shares.begin(), quarter, shares.end());
-  return *quarter < kQuietShare ? kSlowOnBusy : kSlowShare;
+  return *quarter < kQuietShare ? kSlowBeforeRun : kSlowShare;
 }
 
-std::string percent(double share) { return concat(fixed(share * 100, 0), " %"); }
+std::string percent_of(double share) { return concat(fixed(share * 100, 0), " %"); }
 
 std::string name_of(const Worker& worker) {
   return concat("rank ", worker.rank, " on ", worker.host);
@@ -104,15 +104,15 @@ std::optional<SlowSuspect> SlowWorkers::suspect(const Worker& worker, const Core
     const double theirs = best_probe(other.uses, use.probe);
     if (other.hardware == own.hardware && theirs > 0) probes.push_back(theirs);
   }
-  const bool is_long = use.wanted >= kLeastWork;
+  const bool is_long = use.wanted >= kLeastTrial;
   if (!shares.empty() && own.cleared_shares < kMostCleared &&
-      (is_long || work_of(own.uses) >= kLeastWork)) {
+      (is_long || work_of(own.uses) >= kLeastTrial)) {
     const double share = is_long ? core_share(use) : share_of(own.uses);
     const double usual = summarize(shares).median;
     if (share * least_factor(shares) < usual) {
       return SlowSuspect{
           worker,
-          concat("had ", percent(share), " of a core where the others had ", percent(usual)),
+          concat("had ", percent_of(share), " of a core where the others had ", percent_of(usual)),
           share * kSureShare <= usual, false};
     }
   }

@@ -3,12 +3,10 @@
 #include <cstdio>
 
 #include "core/base/text.hpp"
+#include "core/search/space/batch_keys.hpp"
 
 namespace dstune {
 namespace {
-
-constexpr std::string_view kMicroBatch = "train_micro_batch_size_per_gpu";
-constexpr std::string_view kAccumulation = "gradient_accumulation_steps";
 
 std::string acronym(std::string_view key) {
   std::string letters;

@@ -7,7 +7,7 @@
 namespace dstune {
 namespace {
 
-constexpr DeepSpeedVersion kNever{1'000'000, 0, 0};
+constexpr DeepSpeedVersion kStillThere{1'000'000, 0, 0};
 
 struct KnownFault {
   bool (*applies)(const StepConfig& config);
@@ -15,7 +15,8 @@ struct KnownFault {
   std::string_view fault;
   std::string_view versions;
   std::string_view source;
-  DeepSpeedVersion mended = kNever;  ///< the first release without the fault; kNever: not known
+  DeepSpeedVersion mended =
+      kStillThere;  ///< the first release without the fault; kStillThere: not known
   DeepSpeedVersion first = kOldestDeepSpeed;
 };
 
@@ -98,7 +99,7 @@ constexpr KnownFault kKnownFaults[] = {
      "0.19.8",
      "https://github.com/deepspeedai/DeepSpeed/blob/v0.19.8/deepspeed/runtime/zero/"
      "stage_1_and_2.py#L3050",
-     kNever,
+     kStillThere,
      {0, 19, 8}},
     {[](const StepConfig& config) { return config.stage == 3 && config.quantized_weights; },
      "zero_quantized_weights", "training may crash", "0.12.5",

@@ -81,7 +81,8 @@ class Offloader {
     if (if_needed && !fits && (!least || config_.space.empty())) return std::nullopt;
     if (if_needed && fits) levels.erase(levels.begin(), std::ranges::find(levels, least->level));
     // A drive is slow and wears: it is no choice where it is not needed.
-    if (if_needed && std::ranges::any_of(levels, uses_drive)) {
+    if (if_needed &&
+        std::ranges::any_of(levels, [](OffloadLevel level) { return uses_drive(level); })) {
       const bool needs_drive =
           fits ? uses_drive(least->level) : !fits_in_space(stage, only(levels, false));
       levels = only(std::move(levels), needs_drive);

@@ -8,13 +8,11 @@
 
 #include "core/base/text.hpp"
 #include "core/experiment/knobs.hpp"
+#include "core/search/space/batch_keys.hpp"
 
 namespace dstune {
 namespace {
 
-constexpr std::string_view kAccumulation = "gradient_accumulation_steps";
-constexpr std::string_view kMicroBatch = "train_micro_batch_size_per_gpu";
-constexpr std::string_view kTrainBatch = "train_batch_size";
 constexpr std::size_t kLongestName = 200;  // the longest name of a folder; file systems allow 255
 
 // Replaces the letters that the name of a folder must not have.

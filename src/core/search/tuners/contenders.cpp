@@ -60,7 +60,7 @@ std::vector<Contender> choose_finalists(std::vector<Record> stage_bests,
 namespace {
 
 constexpr int kLooks[] = {2, 3, 4, kMostRepetitions};
-constexpr double kFalseAlarm = 0.05;
+constexpr double kFalseAlarmOfAny = 0.05;
 
 std::vector<std::vector<double>> speeds_of(const std::vector<Contender>& contenders) {
   std::vector<std::vector<double>> speeds;
@@ -122,7 +122,8 @@ bool is_look(int repetitions) { return std::ranges::find(kLooks, repetitions) !=
 
 double chance_of_a_look(std::size_t count) {
   const std::size_t pairs = count * (count - 1) / 2;
-  return kFalseAlarm / static_cast<double>(std::size(kLooks) * std::max<std::size_t>(pairs, 1));
+  return kFalseAlarmOfAny /
+         static_cast<double>(std::size(kLooks) * std::max<std::size_t>(pairs, 1));
 }
 
 bool is_told_apart(const Contender& a, const Contender& b, const Spread& noise, double chance) {

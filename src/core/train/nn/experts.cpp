@@ -18,7 +18,7 @@ namespace {
 /// x[places]
 Value take_rows(Tape& on, const Value& x, const Value& places) {
   Value out = new_value(on.device(), x.matrix.dtype, places.numel(), x.matrix.cols);
-  on.run(Embedding{places.tensor(), x.matrix, out.matrix});
+  on.run(dstune::Embedding{places.tensor(), x.matrix, out.matrix});
   if (!on.records(x.needs_gradient())) return out;
   return on.record(std::move(out), [node = x.node, rows = x.matrix.rows, saved = on.save(places)](
                                        Tape& back, const Value& d) mutable {

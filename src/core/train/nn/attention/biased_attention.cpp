@@ -60,7 +60,7 @@ Value mask_of(Tape& on, const BiasedShape& call, const Value& bias) {
 }
 
 /// The heads of sequence `index`, which lie side by side in rows.
-Value heads_of(const BiasedShape& call, const Value& rows, std::int64_t index) {
+Value heads_in(const BiasedShape& call, const Value& rows, std::int64_t index) {
   Value heads = rows;
   const std::int64_t length = rows.matrix.rows / call.scores.batch;
   const std::int64_t width = rows.matrix.cols;
@@ -98,7 +98,7 @@ Probabilities probabilities(const Tape& on, const BiasedShape& call, const Value
   Probabilities result;
   result.whole = scratch(on, shape);
   const Value& scores = result.whole;
-  multiply_into(on, heads_of(call, q, sequence), Transpose::no, heads_of(call, k, sequence),
+  multiply_into(on, heads_in(call, q, sequence), Transpose::no, heads_in(call, k, sequence),
                 Transpose::yes, scores);
   on.device().run(AddScoreBias{.shape = shape,
                                .scores = scores.tensor(),
@@ -165,11 +165,11 @@ void BiasedBackward::operator()(Tape& back, const Value& d) {
     d_scores.matrix.rows = shape.queries;
     d_scores.count = shape.heads;
     differentiate(back, call, probabilities(back, call, own_q, own_k, own_mask, i),
-                  heads_of(call, d, i), heads_of(call, own_v, i), heads_of(call, d_v, i), d_scores);
-    multiply_into(back, d_scores, Transpose::no, heads_of(call, own_k, i), Transpose::no,
-                  heads_of(call, d_q, i));
-    multiply_into(back, d_scores, Transpose::yes, heads_of(call, own_q, i), Transpose::no,
-                  heads_of(call, d_k, i));
+                  heads_in(call, d, i), heads_in(call, own_v, i), heads_in(call, d_v, i), d_scores);
+    multiply_into(back, d_scores, Transpose::no, heads_in(call, own_k, i), Transpose::no,
+                  heads_in(call, d_q, i));
+    multiply_into(back, d_scores, Transpose::yes, heads_in(call, own_q, i), Transpose::no,
+                  heads_in(call, d_k, i));
   }
   back.count_operators(trains_bias ? kBiasedAttentionBackwardCalls
                                    : kOperatorCalls<AttentionBackward>);
@@ -205,8 +205,8 @@ Value attend_with_bias(Tape& on, const BiasedShape& call, const Value& q, const 
   const Value lse = new_value(on.device(), DType::fp32, q.matrix.rows, call.scores.heads);
   for (std::int64_t i = 0; i < call.scores.batch; ++i) {
     const Probabilities probs = probabilities(on, call, q, k, mask, i);
-    multiply_into(on, probs.used, Transpose::no, heads_of(call, v, i), Transpose::no,
-                  heads_of(call, out, i));
+    multiply_into(on, probs.used, Transpose::no, heads_in(call, v, i), Transpose::no,
+                  heads_in(call, out, i));
   }
   on.count_operators(mask.needs_gradient() ? kBiasedAttentionCalls : kOperatorCalls<Attention>);
   if (!on.records(q.needs_gradient() || k.needs_gradient() || v.needs_gradient() ||
