@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/base/text.hpp"
-#include "core/search/space/batch_keys.hpp"
+#include "core/search/feasibility/batch_keys.hpp"
 
 namespace dstune {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "core/base/text.hpp"
-#include "core/search/space/batch_keys.hpp"
+#include "core/search/feasibility/batch_keys.hpp"
 
 namespace dstune {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "core/base/text.hpp"
 #include "core/experiment/knobs.hpp"
-#include "core/search/space/batch_keys.hpp"
+#include "core/search/feasibility/batch_keys.hpp"
 
 namespace dstune {
 namespace {
