@@ -40,7 +40,7 @@ trap 'rm -rf "$work"' EXIT
 bundle=$work/$name
 
 copy_program() {
-  cp "build/$preset/dstune-mpi-portable" "$bundle/bin/dstune-mpi"
+  cp "build/$preset/dstune-mpi" "$bundle/bin/dstune-mpi"
 }
 
 # In the places of the source tree, so that scripts and documents find each other.
@@ -66,7 +66,7 @@ write_manifest() {
     echo "without CUDA libraries: $($with_cuda_libraries && echo no || echo yes)"; } >"$bundle/MANIFEST"
 }
 
-scripts/build.sh "$preset" dstune-mpi-portable >&2
+scripts/build.sh "$preset" dstune-mpi >&2
 mkdir -p "$bundle/bin" "$bundle/lib"
 copy_program
 copy_mpi

@@ -4,8 +4,6 @@
 
 copy_tests() {
   local ranks program
-  # They are linked with CPU kernels that must run elsewhere. The build stays so.
-  cmake -DDSTUNE_NATIVE=OFF "build/$preset" >/dev/null
   scripts/build.sh "$preset" gpu_tests gpu_benchmarks >&2
   mkdir -p "$bundle/bin/tests" "$bundle/bin/bench"
   scripts/gpu_check/gpu_tests.py "build/$preset" | while read -r ranks program; do

@@ -100,8 +100,8 @@ DeviceInfo describe_device(const Placement& /*placement*/) {
   DeviceInfo info;
   info.backend = "cpu";
   if (const std::string lacking = lacking_instructions(); !lacking.empty()) {
-    info.unusable = concat("this program was built for another processor, and this one lacks ",
-                           lacking, "; build it here, or with -DDSTUNE_NATIVE=OFF");
+    info.unusable =
+        concat("this program was built for another processor, and this one lacks ", lacking);
     return info;
   }
   info.name = processor();

@@ -13,6 +13,7 @@
 #include "core/device/device.hpp"
 #include "core/device/dtype.hpp"
 #include "core/device/tensor.hpp"
+#include "kernels/cpu/call_apart.hpp"
 #include "kernels/element_types.hpp"
 
 namespace dstune::cpu {
@@ -35,9 +36,9 @@ T* row(Matrix matrix, std::int64_t i) {
   return static_cast<T*>(matrix.data) + i * matrix.stride;
 }
 
-/// It is not inlined, for the reason given at call_apart().
+/// The first elements of `in` to `out`, of fp16 at least: how many.
 template <class From, class To>
-[[gnu::noinline]] void convert(const From* in, To* out, std::int64_t count) {
+std::int64_t convert_half(const From* in, To* out, std::int64_t count) {
   std::int64_t begin = 0;
 #ifdef __F16C__  // g++ 12 does not vectorise the conversion of _Float16
   constexpr std::int64_t kLanes = 8;
@@ -53,8 +54,18 @@ template <class From, class To>
     }
   }
 #endif
+  return begin;
+}
+
+template <class From, class To>
+void convert(const From* in, To* out, std::int64_t count) {
+  call_apart(
+      [](const From* from, To* to, std::int64_t size) {
+        const std::int64_t begin = convert_half(from, to, size);
 #pragma omp simd
-  for (std::int64_t i = begin; i < count; ++i) out[i] = from_float<To>(to_float(in[i]));
+        for (std::int64_t i = begin; i < size; ++i) to[i] = from_float<To>(to_float(from[i]));
+      },
+      in, out, count);
 }
 
 /// Row i of `matrix`, of any floating-point type, as floats.
@@ -101,14 +112,6 @@ void transform_blocks(T* x, std::int64_t begin, std::int64_t end, F f) {
 
 /// Elements between two ticks: about a millisecond of memory traffic.
 constexpr std::int64_t kTickElements = std::int64_t{1} << 20U;
-
-/// f(arguments...) as a function of its own: inlined into the loops below it would be duplicated,
-/// and g++ vectorises only one of the copies. `f` is a copy, so what it captures by value stays in
-/// registers.
-template <class F, class... Arguments>
-[[gnu::noinline]] void call_apart(F f, Arguments... arguments) {
-  f(arguments...);
-}
 
 /// f(begin, end) over [0, count) in chunks, tick() before each.
 template <class F>

@@ -1,6 +1,10 @@
 #include "kernels/cpu/instructions.hpp"
 
+#include <cstdlib>
+#include <string_view>
+
 #include "core/base/text.hpp"
+#include "kernels/host/instruction_set.hpp"
 
 namespace dstune::cpu {
 
@@ -28,5 +32,14 @@ std::string lacking_instructions() {
   return "";
 #endif
 }
+
+bool uses_avx512(const char* capability, bool is_here) {
+  const std::string_view limit = capability == nullptr ? "" : capability;
+  return is_here && limit != "avx2" && limit != "default";
+}
+
+const bool kUsesAvx512 =
+    uses_avx512(std::getenv("ATEN_CPU_CAPABILITY"),
+                host::instruction_sets().back() == host::InstructionSet::avx512);
 
 }  // namespace dstune::cpu

@@ -32,4 +32,11 @@ std::string lacking(std::span<const InstructionNeed> needs);
 /// login node, would end by SIGILL. Always "" on other processors than x86.
 std::string lacking_instructions();
 
+/// Whether the kernels use AVX-512: where the processor has it, unless the environment's
+/// ATEN_CPU_CAPABILITY, which PyTorch reads too, is "avx2" or "default".
+/// @param capability  the variable's value, or null
+bool uses_avx512(const char* capability, bool is_here);
+
+extern const bool kUsesAvx512;
+
 }  // namespace dstune::cpu

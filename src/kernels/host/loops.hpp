@@ -11,14 +11,6 @@
 #include "core/device/dtype.hpp"
 #include "kernels/host/instruction_set.hpp"
 
-#ifdef __x86_64__
-#define DSTUNE_FOR_AVX2 [[gnu::target("avx2,fma,f16c")]]
-#define DSTUNE_FOR_AVX512 [[gnu::target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl")]]
-#else  // instruction_sets() has only the plain one
-#define DSTUNE_FOR_AVX2
-#define DSTUNE_FOR_AVX512
-#endif
-
 namespace dstune::host {
 
 // They are not inlined, since a function's instructions are those of the function that it is part

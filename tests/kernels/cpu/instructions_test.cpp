@@ -18,5 +18,13 @@ TEST(Instructions, ThatAreCompiledInAndNotHereAreNamed) {
 
 TEST(Instructions, OfThisBuildAreAllHere) { EXPECT_EQ(cpu::lacking_instructions(), ""); }
 
+TEST(Instructions, AreLimitedByTheVariableThatLimitsPyTorchs) {
+  EXPECT_TRUE(cpu::uses_avx512(nullptr, true));
+  EXPECT_TRUE(cpu::uses_avx512("avx512", true));
+  EXPECT_FALSE(cpu::uses_avx512("avx2", true));
+  EXPECT_FALSE(cpu::uses_avx512("default", true));
+  EXPECT_FALSE(cpu::uses_avx512("avx512", false));
+}
+
 }  // namespace
 }  // namespace dstune::instructions_test

@@ -9,7 +9,6 @@ class DstuneMpi(CMakePackage, CudaPackage):
     # A checkout: `spack develop --path PATH dstune-mpi@main` builds that on this machine.
     version("main", branch="main", git="file:///path/to/dstune-mpi.git")
 
-    variant("native", default=True, description="Compile the CPU kernels for the processor at hand")
     variant("onednn", default=True, description="Multiply bf16 by oneDNN, as PyTorch does")
     variant("tests", default=False, description="Build the tests")
 
@@ -32,7 +31,6 @@ class DstuneMpi(CMakePackage, CudaPackage):
 
     def cmake_args(self):
         arguments = [
-            self.define_from_variant("DSTUNE_NATIVE", "native"),
             self.define_from_variant("DSTUNE_ONEDNN", "onednn"),
             self.define_from_variant("DSTUNE_TESTS", "tests"),
             self.define_from_variant("DSTUNE_CUDA", "cuda"),
