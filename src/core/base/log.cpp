@@ -1,5 +1,6 @@
 #include "core/base/log.hpp"
 
+#include <cstdlib>
 #include <mutex>
 #include <string>
 
@@ -56,6 +57,12 @@ void log_error(std::string_view message) { write_line("error: ", message); }
 
 void log_debug(std::string_view message) {
   if (!debug_prefix().empty()) write_line(debug_prefix(), message);
+}
+
+bool can_show_below_log() {
+  const char* const kind = std::getenv("TERM");  // NOLINT(concurrency-mt-unsafe): nobody sets it
+  const bool moves_cursor = kind != nullptr && *kind != '\0' && std::string_view(kind) != "dumb";
+  return moves_cursor && ::isatty(STDERR_FILENO) == 1;
 }
 
 void show_below_log(std::string_view text) {

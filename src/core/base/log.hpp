@@ -19,9 +19,13 @@ void log_error(std::string_view message);
 /// Writes "debug: [rank 5 nodeA] ...", but only after enable_debug_log(), which gives the prefix.
 void log_debug(std::string_view message);
 
+/// Whether there may be a line below the log: standard error is a terminal, and TERM names one that
+/// moves its cursor.
+bool can_show_below_log();
+
 /// Shows `text` below all lines of this process, in the place of what was shown there before; ""
-/// takes it away. Only for terminals: what it writes moves the cursor. A line that is wider than
-/// the terminal is cut there. Lines of other processes overwrite it.
+/// takes it away. Only where can_show_below_log(): what it writes moves the cursor. A line that is
+/// wider than the terminal is cut there. Lines of other processes overwrite it.
 void show_below_log(std::string_view text);
 
 /// Turns debug lines on; called once at start, before any other thread or library logs.

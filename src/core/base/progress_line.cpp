@@ -3,8 +3,7 @@
 #include <chrono>
 #include <utility>
 
-#include <unistd.h>
-
+#include "core/base/log.hpp"
 #include "core/base/text.hpp"
 
 namespace dstune {
@@ -13,20 +12,17 @@ namespace {
 constexpr Seconds kSilence = 2;
 constexpr Seconds kTerminalInterval = 0.5;
 constexpr Seconds kLogInterval = 5;
-constexpr std::string_view kEraseLine = "\r\033[K";
 
 }  // namespace
 
 ProgressOutput standard_progress() {
-  return {::isatty(STDERR_FILENO) == 1,
+  const bool is_terminal = can_show_below_log();
+  return {is_terminal,
           [] {
             const auto now = std::chrono::steady_clock::now().time_since_epoch();
             return std::chrono::duration<Seconds>(now).count();
           },
-          [](std::string_view text) {
-            // A closed log must not end the run.
-            (void)!::write(STDERR_FILENO, text.data(), text.size());
-          }};
+          is_terminal ? show_below_log : log_line};
 }
 
 ProgressLine::ProgressLine(std::string what, std::size_t total, ProgressOutput output)
@@ -36,7 +32,7 @@ ProgressLine::ProgressLine(std::string what, std::size_t total, ProgressOutput o
       next_(output_.now() + kSilence) {}
 
 ProgressLine::~ProgressLine() {
-  if (is_shown_ && output_.is_terminal) output_.write(kEraseLine);
+  if (is_shown_ && output_.is_terminal) output_.say("");
 }
 
 void ProgressLine::advance() {
@@ -46,8 +42,7 @@ void ProgressLine::advance() {
   if (now < next_ || done_ == total_) return;
   next_ = now + (output_.is_terminal ? kTerminalInterval : kLogInterval);
   is_shown_ = true;
-  const std::string text = concat(what_, " ", done_, " of ", total_);
-  output_.write(output_.is_terminal ? concat(kEraseLine, text) : concat(text, "\n"));
+  output_.say(concat(what_, " ", done_, " of ", total_));
 }
 
 }  // namespace dstune

@@ -15,10 +15,10 @@ namespace dstune {
 struct ProgressOutput {
   bool is_terminal = false;      ///< the line is rewritten; else each is one of its own
   std::function<Seconds()> now;  ///< since an arbitrary start
-  std::function<void(std::string_view)> write;
+  std::function<void(std::string_view)> say;  ///< a line; "" takes it from a terminal
 };
 
-/// The standard error of this process.
+/// The log of this process (core/base/log.hpp), and on a terminal the line below it.
 ProgressOutput standard_progress();
 
 /// Counts the pieces of some work. It is silent for two seconds; then the line is rewritten twice a

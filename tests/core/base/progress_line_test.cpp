@@ -4,13 +4,18 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/text.hpp"
+
 namespace dstune::progress_line_test {
 namespace {
 
 class ProgressLineTest : public ::testing::Test {
  protected:
   ProgressOutput output(bool is_terminal) {
-    return {is_terminal, [this] { return now_; }, [this](std::string_view text) { text_ += text; }};
+    return {is_terminal, [this] { return now_; },
+            [this, is_terminal](std::string_view text) {
+              text_ += is_terminal ? concat("\r\033[K", text) : concat(text, "\n");
+            }};
   }
 
   Seconds now_ = 100;

@@ -1,20 +1,12 @@
 #include "core/search/run/progress_view.hpp"
 
-#include <cstdlib>
-#include <string_view>
-
-#include <unistd.h>
-
 #include "core/base/log.hpp"
 
 namespace dstune {
 
 ProgressStyle resolved(ProgressStyle asked) {
   if (asked != ProgressStyle::automatic) return asked;
-  const char* const kind = std::getenv("TERM");  // NOLINT(concurrency-mt-unsafe): nobody sets it
-  const bool moves_cursor = kind != nullptr && *kind != '\0' && std::string_view(kind) != "dumb";
-  return moves_cursor && ::isatty(STDERR_FILENO) == 1 ? ProgressStyle::terminal
-                                                      : ProgressStyle::lines;
+  return can_show_below_log() ? ProgressStyle::terminal : ProgressStyle::lines;
 }
 
 void ProgressView::say(const std::string& line) const {

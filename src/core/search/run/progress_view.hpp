@@ -9,8 +9,8 @@
 
 namespace dstune {
 
-/// What `asked` stands for in this process: terminal where it is automatic, standard error is a
-/// terminal, and TERM names one that moves its cursor.
+/// What `asked` stands for in this process: terminal where it is automatic and
+/// can_show_below_log().
 ProgressStyle resolved(ProgressStyle asked);
 
 /// Writes to the log; `progress` must outlive it. On a terminal the line is taken away at the end
