@@ -10,7 +10,8 @@
 #   --set N=V     a variable for the launcher alone
 #   LAUNCHER      mpirun, mpiexec, srun or flux, with its options
 #
-# Where standard error is a terminal the program is told so, by --progress terminal.
+# Where standard error is a terminal the program is told so, by --progress terminal, and where stdout is one, too, how
+# wide it is, by --columns: at most 100, since longer lines are hard to read.
 # The launcher has a process group of its own. INT, TERM, HUP, USR1 and USR2 ask rank 0 once to stop and
 # write its results; a second one, or a minute without an end, ends the launcher. TSTP and CONT stop and
 # continue the ranks.
@@ -52,9 +53,15 @@ arguments=("$@")
 
 # The launcher hands on what rank 0 writes by a pipe, so that rank 0 cannot see the terminal behind it.
 progress=()
-if [ -t 2 ] && [ "${TERM:-dumb}" != dumb ] && ! has_option --progress --progress=auto --progress=lines \
-  --progress=terminal --progress=none; then
+if [ -t 2 ] && [ "${TERM:-dumb}" != dumb ] && ! has_option --progress '--progress=*'; then
   progress=(--progress terminal)
+fi
+if [ -t 1 ] && [ -t 2 ] && ! has_option --columns '--columns=*'; then
+  columns=$(stty size <&2 2>/dev/null) || columns=""
+  columns=${columns#* }
+  if [[ $columns =~ ^[0-9]+$ ]] && [ "$columns" -ge 40 ]; then
+    progress+=(--columns $((columns < 100 ? columns : 100)))
+  fi
 fi
 
 max_restarts=3

@@ -88,7 +88,7 @@ while [ $# -gt 0 ]; do
     --ranks-per-experiment=*) group=${1#*=}; arguments+=("$1"); shift ;;
     --model) need_value "$@"; model=$2; arguments+=("$1" "$2"); shift 2 ;;
     --model=*) model=${1#*=}; arguments+=("$1"); shift ;;
-    --format | --progress | --memory-limit | --without | --precision | --emit | \
+    --format | --progress | --columns | --memory-limit | --without | --precision | --emit | \
       --sequence-length | --train-batch-size | --micro-batch-size | --checkpointing | --lora-r)
       need_value "$@"; arguments+=("$1" "$2"); shift 2 ;;
     --) break ;;

@@ -18,12 +18,13 @@ records() {
   echo "$count"
 }
 
-# has_option NAME...: among the program's own arguments
+# has_option PATTERN...: among the program's own arguments
 has_option() {
-  local argument name
+  local argument pattern
   for argument in "${arguments[@]}"; do
     [ "$argument" != -- ] || return 1
-    for name in "$@"; do [ "$argument" != "$name" ] || return 0; done
+    # shellcheck disable=SC2053 # a pattern
+    for pattern in "$@"; do [[ $argument != $pattern ]] || return 0; done
   done
   return 1
 }

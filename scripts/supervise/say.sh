@@ -20,7 +20,7 @@ printable() {
 # allow_root COMMAND...: for root, COMMAND is given the variables that let Open MPI run, which it refuses by itself.
 allow_root() {
   [ "$(id -u)" -eq 0 ] || return 0
-  say "running as root, which mpirun is told to allow (OMPI_ALLOW_RUN_AS_ROOT)"
+  say "runs as root, which mpirun is told to allow (OMPI_ALLOW_RUN_AS_ROOT)"
   "$@" OMPI_ALLOW_RUN_AS_ROOT=1
   "$@" OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 }

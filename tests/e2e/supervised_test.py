@@ -122,7 +122,7 @@ class Unwritable(ProgramTest):
 
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue((self.results / "ds_config_optimal.json").exists())
-        self.assertIn("running as root", done.stderr)
+        self.assertIn("runs as root", done.stderr)
         self.assertEqual([path.name for path in home.glob(".dstune*")], [])
 
     def test_results_that_cannot_be_written_are_wrong_input(self):

@@ -1,10 +1,13 @@
 """What the tests of scripts/supervise.sh share: a launcher that does what the test says; no MPI, no program."""
 
+import fcntl
 import os
 import pathlib
 import shutil
+import struct
 import subprocess
 import tempfile
+import termios
 import unittest
 
 SUPERVISE = pathlib.Path(os.environ["DSTUNE_SOURCE_DIR"]) / "scripts" / "supervise.sh"
@@ -49,14 +52,18 @@ class SuperviseTest(unittest.TestCase):
         self.arguments = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         return done
 
-    def supervise_on_a_terminal(self, start, arguments=("config.json",), kind="xterm"):
-        """The arguments of the program where standard error is a terminal of this kind."""
+    def supervise_on_a_terminal(self, start, arguments=("config.json",), kind="xterm", columns=None):
+        """The arguments of the program where standard error is a terminal of this kind, and stdout, too, where it has
+        columns."""
         (self.directory / "1").write_text(start + "\n", encoding="utf-8")
         ours, theirs = os.openpty()
+        if columns is not None:
+            fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
         try:
             done = subprocess.run([SUPERVISE, "./launcher", "--", "program", *arguments], cwd=self.directory,
-                                  env=self.environment(TERM=kind), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                  stderr=theirs, timeout=120, check=False)
+                                  env=self.environment(TERM=kind), stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE if columns is None else theirs, stderr=theirs, timeout=120,
+                                  check=False)
         finally:
             os.close(theirs)
             os.close(ours)

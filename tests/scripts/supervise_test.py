@@ -27,6 +27,16 @@ class Supervise(SuperviseTest):
         self.supervise(start, TERM="xterm")
         self.assertEqual(self.arguments[-1], "config.json", "standard error is a pipe")
 
+    def test_the_program_hears_how_wide_the_terminal_is(self):
+        start = "record; leave 0"
+        for columns, said in ((40, 40), (80, 80), (240, 100)):
+            self.assertEqual(self.supervise_on_a_terminal(start, columns=columns),
+                             f"--progress terminal --columns {said} config.json")
+        for columns in (0, 20):
+            self.assertEqual(self.supervise_on_a_terminal(start, columns=columns), "--progress terminal config.json")
+        own = ("--columns=70", "config.json")
+        self.assertEqual(self.supervise_on_a_terminal(start, own, columns=80), f"--progress terminal {' '.join(own)}")
+
     def test_the_training_follows_with_run(self):
         done, trained = self.train(self.LEAVE + 'record; leave 0')
 

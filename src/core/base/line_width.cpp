@@ -28,16 +28,23 @@ bool cuts_number(std::string_view text, std::size_t position) {
          is_of_number(text[position]);
 }
 
-std::string wrapped_line(const std::string& line, std::size_t width) {
-  std::string text;
-  std::size_t used = 0;
-  for (const std::string& word : split(line, ' ')) {
+std::string wrapped_line(const std::string& line, std::size_t width, std::string_view indent) {
+  const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
+  std::string text = line.substr(0, begin);
+  std::size_t used = begin;
+  bool is_first = true;
+  for (const std::string& word : split(line.substr(begin), ' ')) {
     const std::size_t length = columns_of(word);
-    const bool is_first = text.empty();
-    const bool breaks = !is_first && used + 1 + length > width;
-    if (!is_first) text += breaks ? '\n' : ' ';
-    used = is_first || breaks ? length : used + 1 + length;
+    if (!is_first && used + 1 + length > width) {
+      text.append("\n").append(indent);
+      used = columns_of(indent);
+    } else if (!is_first) {
+      text += ' ';
+      ++used;
+    }
     text += word;
+    used += length;
+    is_first = false;
   }
   return text;
 }
@@ -77,9 +84,9 @@ std::vector<std::string> in_lines(const std::vector<std::string>& parts,
   return lines;
 }
 
-std::string wrapped(std::string_view text, std::size_t width) {
+std::string wrapped(std::string_view text, std::size_t width, std::string_view indent) {
   std::vector<std::string> lines = split(text, '\n');
-  for (std::string& line : lines) line = wrapped_line(line, width);
+  for (std::string& line : lines) line = wrapped_line(line, width, indent);
   return join(lines, "\n");
 }
 

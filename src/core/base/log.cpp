@@ -6,6 +6,7 @@
 
 #include <unistd.h>
 
+#include "core/base/line_width.hpp"
 #include "core/base/printable.hpp"
 
 namespace dstune {
@@ -36,11 +37,18 @@ void write_all(std::string_view text) {
   }
 }
 
+std::size_t& log_columns() {
+  static std::size_t columns = 0;
+  return columns;
+}
+
 // Each line is one write call, so that lines of several ranks in one file do not mix.
 void write_line(std::string_view prefix, std::string_view message) {
+  std::string text = std::string(prefix).append(printable_lines(message));
+  if (log_columns() > 0) text = wrapped(text, log_columns(), "  ");
   const std::lock_guard lock(below().mutex);
   std::string line(below().text.empty() ? "" : kEraseShown);
-  line.append(prefix).append(printable_lines(message)).append("\n").append(below().text);
+  line.append(text).append("\n").append(below().text);
   write_all(line);
 }
 
@@ -78,6 +86,8 @@ void show_below_log(std::string_view text) {
   }
   write_all(std::string(kEraseShown).append(below().text));
 }
+
+void break_log_lines_at(std::size_t columns) { log_columns() = columns; }
 
 void enable_debug_log(std::string_view prefix) {
   debug_prefix() = std::string("debug: ").append(prefix).append(" ");

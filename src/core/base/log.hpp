@@ -1,7 +1,9 @@
-// The log of a run: plain lines on stderr, one write each, the same in a terminal and a batch log;
-// on a terminal there may be one more below them, which is rewritten.
+// The log of a run: plain lines on stderr, one write each, the same in a terminal and a batch log,
+// but that a terminal may have them broken between words, and one more line below them, which is
+// rewritten.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
 namespace dstune {
@@ -27,6 +29,11 @@ bool can_show_below_log();
 /// takes it away. Only where can_show_below_log(): what it writes moves the cursor. A line that is
 /// wider than the terminal is cut there. Lines of other processes overwrite it.
 void show_below_log(std::string_view text);
+
+/// Breaks lines from now on between words where they are wider than `columns`, with two blanks
+/// before what follows; 0: nowhere. A terminal breaks them within words. Called once at start,
+/// before any other thread or library logs.
+void break_log_lines_at(std::size_t columns);
 
 /// Turns debug lines on; called once at start, before any other thread or library logs.
 void enable_debug_log(std::string_view prefix);

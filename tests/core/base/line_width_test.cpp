@@ -55,6 +55,9 @@ TEST(Wrapped, BreaksBetweenWords) {
   EXPECT_EQ(wrapped("", 9), "");
   EXPECT_EQ(wrapped("a word_that_is_too_long b", 6), "a\nword_that_is_too_long\nb");
   EXPECT_EQ(wrapped("one two\nthree four", 8), "one two\nthree\nfour");
+  EXPECT_EQ(wrapped("  one two three", 9, "  "), "  one two\n  three");
+  EXPECT_EQ(wrapped("one two three", 7, "  "), "one two\n  three");
+  EXPECT_EQ(wrapped("   ", 2), "   ");
 }
 
 }  // namespace

@@ -24,6 +24,17 @@ TEST(Log, HasPlainLines) {
             "one\nwarning: two\nerror: three\\x1B[2J\n");
 }
 
+TEST(Log, LinesMayBeBrokenBetweenWords) {
+  const auto text = written_by([] {
+    break_log_lines_at(20);
+    log_warning("one two three four five");
+    break_log_lines_at(0);
+    log_line("one two three four five");
+  });
+
+  EXPECT_EQ(text, "warning: one two\n  three four five\none two three four five\n");
+}
+
 TEST(Log, WhatIsShownBelowMovesDownWithEachLine) {
   constexpr const char* kErase = "\r\033[K";
   const std::string below = "\033[?7lrunning\033[?7h\r";

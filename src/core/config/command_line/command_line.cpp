@@ -18,6 +18,8 @@ namespace {
 constexpr std::int64_t kMostRanks = 1'000'000;
 constexpr std::int64_t kLargest = 1'000'000'000;  ///< of a length, and of a batch
 constexpr std::int64_t kHighestRank = 1'000'000;  ///< of LoRA
+constexpr std::int64_t kLeastColumns = 40;        ///< numbers, which are not cut, take them
+constexpr std::int64_t kMostColumns = 1'000;
 
 // Typed values of what was given; each wrong one is a problem at its flag.
 class Reader {
@@ -132,6 +134,8 @@ void read_options(Reader& reader, CommandLine& options) {
     const auto style = std::find(styles.begin(), styles.end(), *name) - styles.begin();
     options.progress = static_cast<ProgressStyle>(style);
   }
+  const auto columns = reader.integer("columns", kLeastColumns, kMostColumns);
+  if (columns) options.columns = static_cast<std::size_t>(*columns);
   options.world_size = reader.count("world-size");
   if (!options.world_size) options.world_size = options.gpus;
   options.hostfile = reader.text("hostfile");

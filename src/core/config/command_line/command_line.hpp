@@ -1,6 +1,7 @@
 // The command line, parsed once into plain values.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -61,6 +62,9 @@ struct CommandLine {
   TableFormat format = TableFormat::table;
   bool wide = false;  ///< --wide: the table with every column, whatever its width
   ProgressStyle progress = ProgressStyle::automatic;
+  /// --columns: of a terminal. Table and lines of progress are no wider (default: kLineWidth), and
+  /// the log's lines are broken there (default: nowhere).
+  std::optional<std::size_t> columns;
 
   /// --world-size, or --gpus: the workers of --plan and --check.
   std::optional<int> world_size;

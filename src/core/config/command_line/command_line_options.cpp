@@ -15,13 +15,13 @@ namespace {
 
 namespace po = boost::program_options;
 
-constexpr unsigned kLineWidth = 80;
+constexpr unsigned kHelpWidth = 80;
 constexpr unsigned kDescriptionWidth = 46;
 
 auto value(const char* name) { return po::value<std::string>()->value_name(name); }
 
 po::options_description input_options() {
-  po::options_description group("Input and output", kLineWidth, kDescriptionWidth);
+  po::options_description group("Input and output", kHelpWidth, kDescriptionWidth);
   group.add_options()  //
       ("model", value("NAME|PATH"),
        "a preset, a name on Hugging Face's hub, or a config.json (default: dstune.model of "
@@ -75,7 +75,7 @@ po::options_description input_options() {
 }
 
 po::options_description measurement_options() {
-  po::options_description group("Measurement", kLineWidth, kDescriptionWidth);
+  po::options_description group("Measurement", kHelpWidth, kDescriptionWidth);
   group.add_options()  //
       ("backend", value("NAME"),
        "cpu, cuda, sim, or auto: cuda if every worker has a GPU, else cpu (default: auto)")  //
@@ -89,7 +89,7 @@ po::options_description measurement_options() {
 }
 
 po::options_description plan_options() {
-  po::options_description group("Planning and explaining, without mpirun", kLineWidth,
+  po::options_description group("Planning and explaining, without mpirun", kHelpWidth,
                                 kDescriptionWidth);
   group.add_options()  //
       ("explain", value("NAME"),
@@ -105,7 +105,7 @@ po::options_description plan_options() {
 }
 
 po::options_description other_options() {
-  po::options_description group("Other", kLineWidth, kDescriptionWidth);
+  po::options_description group("Other", kHelpWidth, kDescriptionWidth);
   group.add_options()  //
       ("status", value("DIR"),
        "say whether the run in this results directory (default: in autotuning_results/latest) is "
@@ -118,7 +118,10 @@ po::options_description other_options() {
       ("progress", value(kProgressStyleNames),
        "how the log says how far the run is: a line for each experiment; on a terminal one more, "
        "which is rewritten; or nothing (default: auto, as standard error is)")  //
-      ("verbose,v", "also log what each worker does")                           //
+      ("columns", value("N"),
+       "of a terminal: the table is no wider, and the log's lines are broken there between words; "
+       "scripts/tune.sh says how many (default: a table of 100, and whole lines)")  //
+      ("verbose,v", "also log what each worker does")                               //
       ("list-backends",
        "print which hardware and libraries were found, and for each backend whether it can be used "
        "here, and exit")                                                                    //
@@ -138,7 +141,7 @@ std::string without_trailing_blanks(const std::string& text) {
 }  // namespace
 
 po::options_description command_line_options() {
-  po::options_description all(kLineWidth, kDescriptionWidth);
+  po::options_description all(kHelpWidth, kDescriptionWidth);
   all.add(input_options()).add(measurement_options()).add(plan_options()).add(other_options());
   return all;
 }

@@ -1,6 +1,7 @@
 #include "core/report/tables/progress.hpp"
 
 #include <algorithm>
+#include <string_view>
 #include <variant>
 
 #include "core/base/line_width.hpp"
@@ -15,8 +16,6 @@ constexpr std::size_t kLeastOfName = 12;
 constexpr std::size_t kShortName = 20;
 constexpr std::size_t kLongName = 32;
 
-constexpr const char* kIsBest = "  (best so far)";
-
 std::string flops_text(double flops_per_s) {
   return concat(fixed(flops_per_s / 1e9, 1), " GFLOP/s");
 }
@@ -25,15 +24,22 @@ std::string per_second(double value, const char* unit) {
   return concat(fixed(value, value < 1 ? 3 : 1), unit);
 }
 
-/// "before" + name + "behind" within the width, by the name's middle if need be.
-std::string with_name(const std::string& before, const std::string& name,
-                      const std::string& behind) {
-  const std::size_t taken = before.size() + behind.size();
-  const std::size_t room = kLineWidth > taken ? kLineWidth - taken : 0;
-  return concat(before, cut_in_middle(name, std::max(room, kLeastOfName)), behind);
+/// That an experiment is the best so far, in as many words as have room.
+std::string is_best_text(std::size_t room) {
+  for (const std::string_view text : {"  (best so far)", "  (best)"}) {
+    if (text.size() <= room) return std::string(text);
+  }
+  return " *";  // as in the result's table
 }
 
 }  // namespace
+
+std::string Progress::with_name(const std::string& before, const std::string& name,
+                                const std::string& behind) const {
+  const std::size_t taken = before.size() + behind.size();
+  const std::size_t room = columns_ > taken ? columns_ - taken : 0;
+  return concat(before, cut_in_middle(name, std::max(room, kLeastOfName)), behind);
+}
 
 void Progress::expect(const Ahead& ahead, Seconds now) {
   ahead_ = ahead;
@@ -51,6 +57,9 @@ void Progress::ends(const std::string& name) {
 }
 
 std::string Progress::first_line(const std::string& name) const {
+  if (!expected_ && !ahead_.each) {
+    return with_name("first: ", name, "; how many and for how long is not known yet");
+  }
   std::string behind = expected_ ? concat(", of about ", *expected_, " experiments; ")
                                  : ", of a number that is not known yet; ";
   if (!ahead_.each) {
@@ -99,27 +108,31 @@ std::string Progress::line(const Record& record, bool from_journal, Seconds now)
   const auto* measured = std::get_if<Measured>(&record.outcome);
   const double value = measured == nullptr ? 0 : metric_value(metric_, *measured);
   std::string verdict;
-  if (measured != nullptr && (!best_ || is_better(metric_, value, *best_))) {
+  const bool is_best = measured != nullptr && (!best_ || is_better(metric_, value, *best_));
+  if (is_best) {
     best_ = value;
     best_name_ = name;
     best_numbers_ = numbers_of(*measured);
-    verdict = kIsBest;
   } else if (best_) {
     verdict = concat("  (best: ", cut_in_middle(best_name_, kShortName), ")");
   }
   const std::string begin = position(now);
   const std::string origin = from_journal ? " [journal]" : "";
   const std::string result = measured == nullptr ? describe(record.outcome) : numbers(*measured);
-  const std::size_t all = begin.size() + name.size() + 4 + result.size() + origin.size();
+  const std::size_t others = begin.size() + 4 + result.size() + origin.size();
   // What ended an experiment is worth more than the best, which other lines say too.
-  if (all + verdict.size() > kLineWidth && verdict != kIsBest) verdict.clear();
+  if (others + name.size() + verdict.size() > columns_) verdict.clear();
+  if (is_best) {
+    const std::size_t taken = others + std::min(name.size(), kShortName);
+    verdict = is_best_text(columns_ - std::min(taken, columns_));
+  }
   if (measured != nullptr) {
     last_line_ = with_name(begin, name, concat(" -> ", result, origin, verdict));
   } else {
     const std::string told = concat(begin, cut_in_middle(name, kLongName), " -> ");
     const std::size_t taken = told.size() + origin.size() + verdict.size();
-    last_line_ = concat(told, cut_in_middle(result, kLineWidth - std::min(taken, kLineWidth)),
-                        origin, verdict);
+    last_line_ =
+        concat(told, cut_in_middle(result, columns_ - std::min(taken, columns_)), origin, verdict);
   }
   last_line_at_ = now;
   return last_line_;
@@ -148,7 +161,7 @@ std::string Progress::running_line(Seconds now) const {
   std::string behind;
   const auto add = [&](const std::string& part) {  // the first are worth the most
     const std::size_t least = std::min(name.size(), kLeastOfName);
-    if (begin.size() + least + behind.size() + part.size() <= kLineWidth) behind += part;
+    if (begin.size() + least + behind.size() + part.size() <= columns_) behind += part;
   };
   if (!running_.empty()) {
     add(concat(" since ", rough_time(std::max(0.0, now - running_.front().since))));

@@ -1,11 +1,13 @@
 // What a run says of its experiments while it runs: one line for each event.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/base/line_width.hpp"
 #include "core/report/journal/journal.hpp"
 #include "core/report/tables/metric_value.hpp"
 #include "core/report/tables/standing.hpp"
@@ -22,15 +24,17 @@ struct Ahead {
 };
 
 /// Counts the experiments of a run and remembers what runs, the best so far and what is to come.
-/// No line is longer than kLineWidth: names and reasons are cut in their middle, numbers never.
+/// No line is longer than `columns`: names and reasons are cut in their middle, numbers never.
 ///
 ///     [17/~50 212s] z2_gas4_tmbspg16 -> 412.6 ms +-0.8 %, 77.6 samples/s, 61.40 GiB  (best so far)
 ///     [18/~50 214s] z1_gas2_tmbspg32 -> out of memory on rank 5 (...)  (best: z2_gas4_tmbspg16)
 class Progress {
  public:
   /// @param time_budget  seconds after which the run ends, if there is such a limit
-  explicit Progress(Metric metric, std::optional<Seconds> time_budget = std::nullopt)
-      : metric_(metric), time_budget_(time_budget) {}
+  /// @param columns  of a line; what cannot be cut may take 60 and more
+  explicit Progress(Metric metric, std::optional<Seconds> time_budget = std::nullopt,
+                    std::size_t columns = kLineWidth)
+      : metric_(metric), time_budget_(time_budget), columns_(columns) {}
 
   /// Takes in what the search has before it.
   void expect(const Ahead& ahead, Seconds now);
@@ -60,6 +64,9 @@ class Progress {
   Standing standing(Seconds now) const;
 
  private:
+  /// "before" + name + "behind" within the width, by the name's middle if need be.
+  std::string with_name(const std::string& before, const std::string& name,
+                        const std::string& behind) const;
   std::string position(Seconds now) const;
   /// "1.56 s +-6.1 %, 12.8 samples/s, 816.96 MiB".
   std::string numbers(const Measured& measured) const;
@@ -67,6 +74,7 @@ class Progress {
 
   Metric metric_;
   std::optional<Seconds> time_budget_;
+  std::size_t columns_;
   int finished_ = 0;
   std::optional<double> best_;
   std::string best_name_;

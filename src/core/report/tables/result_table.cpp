@@ -43,14 +43,14 @@ std::string interval_note(const std::vector<ResultRow>& rows) {
 }
 
 // Why rows have no numbers; with --wide the table says it.
-std::vector<std::string> reasons(const std::vector<ResultRow>& rows) {
+std::vector<std::string> reasons(const std::vector<ResultRow>& rows, std::size_t columns) {
   constexpr std::size_t kMostTold = 5;
   std::vector<std::string> told;
   for (const ResultRow& row : rows) {
     if (has_numbers(row)) continue;
     const Record& record = row.figures.record;
-    told.push_back(concat(cut_in_middle(record.experiment.name, kLineWidth / 2), ": ",
-                          describe(record.outcome)));
+    told.push_back(
+        concat(cut_in_middle(record.experiment.name, columns / 2), ": ", describe(record.outcome)));
   }
   if (told.size() <= kMostTold) return told;
   const std::size_t more = told.size() - kMostTold;
@@ -106,23 +106,23 @@ void add_configuration(const ResultRow& row, const std::vector<ResultAxis>& axes
 }  // namespace
 
 std::string result_table(const std::vector<Record>& records, Metric metric,
-                         const std::vector<std::string>& remarks, const Optimum& optimum,
-                         bool wide) {
+                         const std::vector<std::string>& remarks, const Optimum& optimum, bool wide,
+                         std::size_t columns) {
   if (records.empty()) return "";
   const std::vector<ResultRow> rows = result_rows(records, metric, optimum);
   const FittedTable fitted =
       fitted_table(result_columns(rows, varying_axes(records), metric, wide),
-                   wide ? std::nullopt : std::optional<std::size_t>(kLineWidth));
+                   wide ? std::nullopt : std::optional<std::size_t>(columns));
   std::vector<std::string> notes = {marks_note(rows), interval_note(rows)};
   if (!wide) {
-    for (std::string& reason : reasons(rows)) notes.push_back(std::move(reason));
+    for (std::string& reason : reasons(rows, columns)) notes.push_back(std::move(reason));
   }
   notes.insert(notes.end(), remarks.begin(), remarks.end());
   notes.push_back(left_out_note(fitted));
   std::erase(notes, "");
   std::string text = fitted.text;
   for (const std::string& note : notes)
-    text += concat("\n", wrapped(concat("Note: ", note, ".")), "\n");
+    text += concat("\n", wrapped(concat("Note: ", note, "."), columns), "\n");
   return text;
 }
 

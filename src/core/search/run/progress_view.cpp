@@ -9,7 +9,9 @@ ProgressStyle resolved(ProgressStyle asked) {
   return can_show_below_log() ? ProgressStyle::terminal : ProgressStyle::lines;
 }
 
-void ProgressView::say(const std::string& line) const {
+void ProgressView::say(const std::string& line) {
+  take_away();
+  next_ = {};
   if (style_ != ProgressStyle::none) log_line(line);
 }
 

@@ -23,8 +23,9 @@ class ProgressView {
   ProgressView(const ProgressView&) = delete;
   ProgressView& operator=(const ProgressView&) = delete;
 
-  /// Logs a line on an experiment, unless nothing of them is wanted.
-  void say(const std::string& line) const;
+  /// Logs a line on an experiment, unless nothing of them is wanted. What is below on a terminal,
+  /// and may be of an experiment that has ended, is rewritten by the next refresh().
+  void say(const std::string& line);
   /// Rewrites the line on a terminal, at most twice a second. @param now  seconds since the start
   /// of the run
   void refresh(Seconds now);

@@ -8,6 +8,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/files/exit_code.hpp"
+#include "core/base/line_width.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "core/report/files/existing_results.hpp"
@@ -75,7 +76,8 @@ class Run {
             this_process(parts.surroundings.launcher_folder),
             [folder = config_.autotuning.results_dir] { return another_run_lives(folder); },
             earlier ? &*earlier : nullptr),
-        progress_(config_.autotuning.metric, config_.time_budget),
+        progress_(config_.autotuning.metric, config_.time_budget,
+                  parts.options.columns.value_or(kLineWidth)),
         view_(parts.options.progress, progress_),
         heartbeat_(results_, journal_, progress_) {
     leave_results_folder(results_.path());
@@ -248,11 +250,14 @@ class Run {
   void print_table(const TuningResult& result, const Optimum& optimum,
                    const std::vector<std::string>& remarks, RunStatus& status) const {
     const Metric metric = config_.autotuning.metric;
-    const bool wide = parts_.options.wide;
+    const CommandLine& options = parts_.options;
     const Document document{
-        [&] { return result_table(result.records, metric, remarks, optimum, wide); },
+        [&] {
+          return result_table(result.records, metric, remarks, optimum, options.wide,
+                              options.columns.value_or(kLineWidth));
+        },
         [&] { return result_json(result.records, metric, optimum, result.searched); }};
-    const TableFormat format = parts_.options.format;
+    const TableFormat format = options.format;
     try {
       const std::string text = format_as(format, document);
       const std::string fault = parts_.surroundings.why_cannot_print(text.size());

@@ -61,6 +61,12 @@ TEST(ParseCommandLine, ShowsProgressInOneOfFourWays) {
       Faults{"--progress  is \"bar\"; accepted: \"auto\", \"lines\", \"terminal\", \"none\""});
 }
 
+TEST(ParseCommandLine, TakesTheColumnsOfATerminal) {
+  EXPECT_EQ(parse_command_line({"config.json"}).columns, std::nullopt);
+  EXPECT_EQ(parse_command_line({"--columns", "80", "config.json"}).columns, 80U);
+  EXPECT_EQ(faults_of_line({"--columns", "8", "config.json"}).size(), 1U);
+}
+
 TEST(ParseCommandLine, TakesTheTrainingCommandAsItIs) {
   const auto line =
       parse_command_line({"c.json", "--", "python", "train.py", "--resume", "--", "x"});

@@ -56,8 +56,10 @@ TEST(Progress, SaysNothingOfABestBeforeThereIsOne) {
   EXPECT_EQ(line, "[1 0s] z0_gas1_tmbspg1 -> skipped: no offload");
 }
 
-TEST(Progress, NoLineIsWiderThanTheLog) {
-  Progress progress(Metric::throughput);
+class ProgressOfWidth : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(ProgressOfWidth, HasNoWiderLine) {
+  Progress progress(Metric::throughput, std::nullopt, GetParam());
   progress.expect({.experiments = 50, .each = 2, .side_by_side = 1}, 0);
   auto experiment = make_experiment(3, 16);
   experiment.name += "_rbs500000000_agbs500000000_overlap_again6";
@@ -73,16 +75,30 @@ TEST(Progress, NoLineIsWiderThanTheLog) {
   const std::string running = progress.running_line(123456);
 
   for (const auto& each : {first, line, second, of_failure, running}) {
-    EXPECT_LE(each.size(), kLineWidth) << each;
+    EXPECT_LE(each.size(), GetParam()) << each;
   }
-  EXPECT_THAT(line, HasSubstr(", 1234.5 samples/s, 3.00 GiB  (best so far)"));
+  EXPECT_THAT(line, HasSubstr(", 1234.5 samples/s, 3.00 GiB"));
   EXPECT_THAT(of_failure, HasSubstr("xxx...xxx"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Progress, ProgressOfWidth, testing::Values(90U, kLineWidth));
+
+TEST(Progress, ANarrowTerminalKeepsNamesAndSaysLessOfTheBest) {
+  const auto line = [](std::size_t columns) {
+    const auto record = make_record(make_experiment(0, 1), make_measured(8));
+    return Progress(Metric::throughput, std::nullopt, columns).line(record, false, 12);
+  };
+  const std::string numbers =
+      "[1 12s] z0_gas1_tmbspg1 -> 500.0 ms +-2.5 %, 8.0 samples/s, 3.00 GiB";
+
+  EXPECT_EQ(line(numbers.size() + 15), numbers + "  (best so far)");
+  EXPECT_EQ(line(numbers.size() + 14), numbers + "  (best)");
+  EXPECT_EQ(line(numbers.size() + 2), numbers + " *");
 }
 
 TEST(Progress, SaysWhatBeginsAndHowLongItMayTake) {
   Progress progress(Metric::throughput);
-  EXPECT_EQ(progress.first_line("z0"),
-            "first: z0, of a number that is not known yet; time per experiment not known yet");
+  EXPECT_EQ(progress.first_line("z0"), "first: z0; how many and for how long is not known yet");
 
   progress.expect({.experiments = 40}, 5);
   EXPECT_EQ(progress.first_line("z0"),

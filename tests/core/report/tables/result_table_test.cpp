@@ -112,6 +112,18 @@ TEST(ResultTable, NoLineIsWiderThanATerminalWhateverTheNames) {
   }
 }
 
+TEST(ResultTable, IsNoWiderThanANarrowTerminal) {
+  std::vector<Record> records = unwieldy(40);
+  records.push_back(make_record(make_experiment(0, 4), Failed{FailureKind::error, "a reason"}));
+
+  const std::string table =
+      result_table(records, Metric::throughput, {std::string(30, 'r') + " " + std::string(30, 'r')},
+                   {concat(std::string(40, 'n'), 3), "confirmed", {}}, false, 80);
+
+  EXPECT_THAT(lines_over(table, 80), testing::IsEmpty());
+  EXPECT_THAT(table, HasSubstr("a reason"));
+}
+
 TEST(ResultTable, SaysWhatThereWasNoRoomFor) {
   const std::string table = result_table(unwieldy(40), Metric::throughput);
 
