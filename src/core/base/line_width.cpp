@@ -1,6 +1,8 @@
 #include "core/base/line_width.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "core/base/text.hpp"
 
@@ -28,12 +30,38 @@ bool cuts_number(std::string_view text, std::size_t position) {
          is_of_number(text[position]);
 }
 
+bool ends_in_digit(std::string_view word) {
+  return !word.empty() && word.back() >= '0' && word.back() <= '9';
+}
+
+bool is_unit(std::string_view word) {
+  constexpr std::string_view kUnits[] = {"%", "B",    "KiB",     "MiB",     "GiB",      "TiB",
+                                         "s", "ms",   "us",      "min",     "h",        "k",
+                                         "M", "GB/s", "GFLOP/s", "TFLOP/s", "samples/s"};
+  while (!word.empty() && std::string_view(".,;:)").find(word.back()) != std::string_view::npos)
+    word.remove_suffix(1);
+  return std::ranges::find(kUnits, word) != std::end(kUnits);
+}
+
+/// What no line may be broken in: words, and numbers with their units.
+std::vector<std::string> unbroken(const std::string& line) {
+  std::vector<std::string> parts;
+  for (std::string& word : split(line, ' ')) {
+    if (!parts.empty() && ends_in_digit(parts.back()) && is_unit(word)) {
+      parts.back().append(" ").append(word);
+    } else {
+      parts.push_back(std::move(word));
+    }
+  }
+  return parts;
+}
+
 std::string wrapped_line(const std::string& line, std::size_t width, std::string_view indent) {
   const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
   std::string text = line.substr(0, begin);
   std::size_t used = begin;
   bool is_first = true;
-  for (const std::string& word : split(line.substr(begin), ' ')) {
+  for (const std::string& word : unbroken(line.substr(begin))) {
     const std::size_t length = columns_of(word);
     if (!is_first && used + 1 + length > width) {
       text.append("\n").append(indent);

@@ -25,8 +25,8 @@ std::vector<std::string> in_lines(const std::vector<std::string>& parts,
                                   std::string_view separator);
 
 /// `text` with line breaks in place of blanks, so that no line is wider than `width` but for words
-/// that are wider themselves, such as paths. Breaks that are there stay, as do blanks before the
-/// first word.
+/// that are wider themselves, such as paths, and none between a number and its unit. Breaks that
+/// are there stay, as do blanks before the first word.
 /// @param indent  before each line that begins by a new break
 std::string wrapped(std::string_view text, std::size_t width = kLineWidth,
                     std::string_view indent = "");

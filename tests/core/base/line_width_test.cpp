@@ -58,6 +58,8 @@ TEST(Wrapped, BreaksBetweenWords) {
   EXPECT_EQ(wrapped("  one two three", 9, "  "), "  one two\n  three");
   EXPECT_EQ(wrapped("one two three", 7, "  "), "one two\n  three");
   EXPECT_EQ(wrapped("   ", 2), "   ");
+  EXPECT_EQ(wrapped("at most 10 % longer, 63.6 MiB", 9), "at most\n10 %\nlonger,\n63.6 MiB");
+  EXPECT_EQ(wrapped("rank 5. s", 7), "rank 5.\ns");
 }
 
 }  // namespace

@@ -161,16 +161,17 @@ std::string Progress::running_line(Seconds now) const {
   std::string behind;
   const auto add = [&](const std::string& part) {  // the first are worth the most
     const std::size_t least = std::min(name.size(), kLeastOfName);
-    if (begin.size() + least + behind.size() + part.size() <= columns_) behind += part;
+    const bool has_room = begin.size() + least + behind.size() + part.size() <= columns_;
+    if (has_room) behind += part;
+    return has_room;
   };
   if (!running_.empty()) {
     add(concat(" since ", rough_time(std::max(0.0, now - running_.front().since))));
     if (running_.size() > 1) add(concat(" and ", running_.size() - 1, " more"));
   }
   if (const auto left = time_left(now)) add(concat("; about ", rough_time(*left), " left"));
-  if (best_) {
-    add(concat("; best ", format_seconds(best_numbers_.step_time), ", ",
-               per_second(best_numbers_.samples_per_s, " samples/s")));
+  if (best_ && add(concat("; best ", format_seconds(best_numbers_.step_time), ", ",
+                          per_second(best_numbers_.samples_per_s, " samples/s")))) {
     add(concat(" by ", cut_in_middle(best_name_, kShortName)));
   }
   return with_name(begin, name, behind);

@@ -96,6 +96,19 @@ TEST(Progress, ANarrowTerminalKeepsNamesAndSaysLessOfTheBest) {
   EXPECT_EQ(line(numbers.size() + 2), numbers + " *");
 }
 
+TEST(Progress, WhatRunsIsFollowedByTheBestIfItsNumbersHaveRoom) {
+  const auto running = [](std::size_t columns) {
+    Progress progress(Metric::throughput, std::nullopt, columns);
+    progress.line(make_record(make_experiment(0, 1), make_measured(8)), false, 12);
+    progress.begins("z1", 12);
+    return progress.running_line(13);
+  };
+
+  EXPECT_EQ(running(80), "[1 13s] z1 since 1 s; best 500.0 ms, 8.0 samples/s by z0_gas1_tmbspg1");
+  EXPECT_EQ(running(60), "[1 13s] z1 since 1 s; best 500.0 ms, 8.0 samples/s");
+  EXPECT_EQ(running(45), "[1 13s] z1 since 1 s");
+}
+
 TEST(Progress, SaysWhatBeginsAndHowLongItMayTake) {
   Progress progress(Metric::throughput);
   EXPECT_EQ(progress.first_line("z0"), "first: z0; how many and for how long is not known yet");
