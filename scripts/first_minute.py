@@ -38,6 +38,7 @@ DEADLOCK = 3600  # seconds after which a command is taken for one that hangs
 TUNES = re.compile(r"dstune-mpi: tunes ")
 CALIBRATES = re.compile(r"tune: DeepSpeed is installed, ")
 INSTALLS = re.compile(r"setup: installing (.*)")
+BEGINS = re.compile(r"first: ")
 EXPERIMENT = re.compile(r"\[\d+(/~\d+)? \d+s\] \S+ -> ")
 TABLE = re.compile(r"\| +# \|")
 PLANNED = re.compile(r"\| stage \|")
@@ -103,10 +104,13 @@ def installed_note(lines):
 
 
 def rows_of_tuning(lines, example):
-    return [Row(f"start of {example} to its first line", needed(first(lines, TUNES), "the first line", lines),
-                FIRST_LINE_LIMIT),
-            Row(f"start of {example} to its first experiment's line",
-                needed(first(lines, EXPERIMENT), "the first experiment's line", lines), FIRST_EXPERIMENT_LIMIT)]
+    tunes = needed(first(lines, TUNES), "the first line", lines)
+    begins = needed(first(lines, BEGINS), "the line of what begins", lines)
+    ended = needed(first(lines, EXPERIMENT), "the first experiment's line", lines)
+    return [Row(f"start of {example} to its first line", tunes, FIRST_LINE_LIMIT),
+            Row(f"start of {example} to its first experiment's line", ended, FIRST_EXPERIMENT_LIMIT),
+            Row("- from the first line, plan and checks of the machine", begins - tunes),
+            Row("- the first experiment", ended - begins)]
 
 
 def environment_of_newcomer(folder):

@@ -58,7 +58,7 @@ class OfLines(unittest.TestCase):
     def test_a_tuning_has_two_moments(self):
         rows = minute.rows_of_tuning([(seconds - 249, line) for seconds, line in TUNING], "examples/tiny.json")
 
-        self.assertEqual([(row.seconds, row.limit, row.verdict()) for row in rows], [(1, 2, "met"), (3.5, 10, "met")])
+        self.assertEqual([(row.seconds, row.limit, row.verdict()) for row in rows], [(1, 2, "met"), (3.5, 10, "met"), (1, None, ""), (1.5, None, "")])
 
     def test_what_did_not_come_is_named_with_the_last_line(self):
         with self.assertRaisesRegex(minute.Failed, "table of results did not come; .*: first: z0_gas1"):

@@ -69,7 +69,11 @@ std::string Progress::first_line(const std::string& name) const {
     if (const auto left = time_left(last_ended_))
       behind += concat(", ", rough_time(*left), " in all");
   }
-  return with_name("first: ", name, behind);
+  constexpr std::string_view kBefore = "first: ";
+  constexpr std::string_view kWhat = " experiments";
+  const bool is_wide = kBefore.size() + name.size() + behind.size() > columns_;
+  if (expected_ && is_wide) behind.erase(behind.find(kWhat), kWhat.size());
+  return with_name(std::string(kBefore), name, behind);
 }
 
 std::string Progress::position(Seconds now) const {

@@ -96,6 +96,14 @@ TEST(Progress, ANarrowTerminalKeepsNamesAndSaysLessOfTheBest) {
   EXPECT_EQ(line(numbers.size() + 2), numbers + " *");
 }
 
+TEST(Progress, ANarrowTerminalKeepsTheFirstName) {
+  Progress progress(Metric::throughput, std::nullopt, 70);
+  progress.expect({.experiments = 16, .each = 1}, 0);
+
+  EXPECT_EQ(progress.first_line("z0_gas2_tmbspg2"),
+            "first: z0_gas2_tmbspg2, of about 16; predicted: 1 s each, 16 s in all");
+}
+
 TEST(Progress, WhatRunsIsFollowedByTheBestIfItsNumbersHaveRoom) {
   const auto running = [](std::size_t columns) {
     Progress progress(Metric::throughput, std::nullopt, columns);
