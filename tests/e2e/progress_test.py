@@ -1,10 +1,13 @@
 """What is to be seen at once: the first line, a line for each experiment, the status of a run that has just begun."""
 
 import contextlib
+import fcntl
 import json
 import os
 import re
+import struct
 import subprocess
+import termios
 import threading
 import time
 import unittest
@@ -16,9 +19,11 @@ STAYS = 60  # seconds that a search takes which is to be looked at while it runs
 
 
 class Progress(ProgramTest):
-    def run_on_a_terminal(self, command):
-        """@returns the exit code, and what a terminal gets on standard error"""
+    def run_on_a_terminal(self, command, columns=None):
+        """@returns the exit code, and what a terminal gets on standard error, and where it has columns on stdout, too"""
         ours, theirs = os.openpty()
+        if columns is not None:
+            fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
         seen = []
         def read():
             with contextlib.suppress(OSError):  # when nobody has the other end any more
@@ -27,8 +32,8 @@ class Progress(ProgramTest):
         reader = threading.Thread(target=read)
         reader.start()
         done = subprocess.run(command, cwd=self.directory, env=launch_environment() | {"TERM": "xterm"},
-                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs, timeout=DEADLOCK,
-                              check=False)
+                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL if columns is None else theirs,
+                              stderr=theirs, timeout=DEADLOCK, check=False)
         os.close(theirs)
         reader.join(DEADLOCK)
         os.close(ours)
@@ -52,12 +57,21 @@ class Progress(ProgramTest):
         self.assertNotRegex(log, r"(?m)^(\[\d+|first: )")
         self.assertIn("\nbest: ", log)
 
-    def test_a_terminal_behind_the_supervisor_gets_a_line_that_is_rewritten(self):
-        command = mpi_command(3, self.quick_tiny())
+    def supervised(self, *arguments):
+        command = mpi_command(3, *arguments)
         program = command.index(PROGRAM)
+        return [SOURCE / "scripts" / "supervise.sh", *command[:program], "--", *command[program:]]
 
-        code, seen = self.run_on_a_terminal([SOURCE / "scripts" / "supervise.sh", *command[:program], "--",
-                                             *command[program:]])
+    def test_a_narrow_terminal_has_no_need_to_break_words(self):
+        code, seen = self.run_on_a_terminal(self.supervised(self.quick_tiny()), columns=80)
+
+        self.assertEqual(code, 0, seen)
+        lines = [line.strip() for line in re.split(r"[\r\n]+", re.sub(r"\033\[\??[0-9]*[a-zA-Z]", "", seen))]
+        self.assertEqual([line for line in lines if len(line) > 80 and " " in line], [])
+        self.assertTrue(any(line.startswith("|  *1 | ") for line in lines), seen)
+
+    def test_a_terminal_behind_the_supervisor_gets_a_line_that_is_rewritten(self):
+        code, seen = self.run_on_a_terminal(self.supervised(self.quick_tiny()))
 
         self.assertEqual(code, 0, seen)
         self.assertIn("\r\033[K\033[?7l[", seen)

@@ -25,7 +25,8 @@ def load():
 minute = load()
 
 BUILD = [(0.2, "setup: installing lld ccache"), (3.0, "[1/400] Building CXX object text.cpp.o")]
-CALIBRATION = [(100.0, "tune: DeepSpeed is installed, this machine not measured with 2 ranks: that comes first, in 3 minutes")]
+CALIBRATION = [(100.0, "tune: DeepSpeed is installed, this machine not measured with 2 ranks: that comes first, in 3 "
+                       "minutes")]
 TUNING = [(250.0, "dstune-mpi: tunes examples/tiny.json (gpt2, 0.9 M parameters) on 2 workers"),
           (251.0, "first: z0_gas1_tmbspg1; how many and for how long is not known yet"),
           (252.5, "[1 2s] z0_gas1_tmbspg1 -> 12.1 ms +-2.0 %, 165.0 samples/s, 20.00 MiB  (best so far)"),
@@ -58,7 +59,8 @@ class OfLines(unittest.TestCase):
     def test_a_tuning_has_two_moments(self):
         rows = minute.rows_of_tuning([(seconds - 249, line) for seconds, line in TUNING], "examples/tiny.json")
 
-        self.assertEqual([(row.seconds, row.limit, row.verdict()) for row in rows], [(1, 2, "met"), (3.5, 10, "met"), (1, None, ""), (1.5, None, "")])
+        self.assertEqual([(row.seconds, row.limit, row.verdict()) for row in rows],
+                         [(1, 2, "met"), (3.5, 10, "met"), (1, None, ""), (1.5, None, "")])
 
     def test_what_did_not_come_is_named_with_the_last_line(self):
         with self.assertRaisesRegex(minute.Failed, "table of results did not come; .*: first: z0_gas1"):
