@@ -20,7 +20,7 @@ STAYS = 60  # seconds that a search takes which is to be looked at while it runs
 
 class Progress(ProgramTest):
     def run_on_a_terminal(self, command, columns=None):
-        """@returns the exit code, and what a terminal gets on standard error, and where it has columns on stdout, too"""
+        """@returns the exit code, and what a terminal gets on standard error; where it has columns, on stdout, too"""
         ours, theirs = os.openpty()
         if columns is not None:
             fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
