@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include "core/base/line_width.hpp"
 #include "core/base/printable.hpp"
 
 namespace dstune {
@@ -43,6 +44,19 @@ void write_line(std::string_view prefix, std::string_view message) {
   write_all(line);
 }
 
+/// `message` behind `prefix`, as many lines as it needs.
+std::string in_width(std::string_view prefix, std::string_view message) {
+  constexpr std::string_view kIndent = "  ";
+  const std::string lines =
+      wrapped(std::string(prefix).append(message), kLineWidth - kIndent.size());
+  std::string text;
+  for (const char letter : lines) {
+    text += letter;
+    if (letter == '\n') text += kIndent;
+  }
+  return text;
+}
+
 std::string& debug_prefix() {
   static std::string prefix;
   return prefix;
@@ -51,7 +65,7 @@ std::string& debug_prefix() {
 }  // namespace
 
 void log_line(std::string_view message) { write_line("", message); }
-void log_warning(std::string_view message) { write_line("warning: ", message); }
+void log_warning(std::string_view message) { write_line("", in_width("warning: ", message)); }
 void log_error(std::string_view message) { write_line("error: ", message); }
 
 void log_debug(std::string_view message) {

@@ -24,6 +24,18 @@ TEST(Log, HasPlainLines) {
             "one\nwarning: two\nerror: three\\x1B[2J\n");
 }
 
+TEST(Log, WrapsAWarningThatIsWiderThanALine) {
+  const std::string word(30, 'w');
+  const std::string path(120, 'p');
+  std::string message = word;
+  for (int i = 0; i < 4; ++i) message += " " + word;
+
+  const std::string text = written_by([&] { log_warning(message + " " + path); });
+
+  EXPECT_EQ(text, "warning: " + word + " " + word + "\n  " + word + " " + word + " " + word +
+                      "\n  " + path + "\n");
+}
+
 TEST(Log, WhatIsShownBelowMovesDownWithEachLine) {
   constexpr const char* kErase = "\r\033[K";
   const std::string below = "\033[?7lrunning\033[?7h\r";
