@@ -24,7 +24,7 @@
 # With --run the training command takes this script's place once an optimum is found and MPI has ended: it gets
 # the signals, and the exit code is its own.
 # Exit codes: 0 found, 1 internal error, 2 wrong input, 3 nothing fits in memory, 4 interrupted
-# (--resume goes on).
+# (--resume continues).
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=tune/gpus.sh

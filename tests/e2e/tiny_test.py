@@ -31,7 +31,7 @@ class TinyExample(ProgramTest):
         in the summary."""
         said = "host overhead: preset cpu-gloo, no measurement of this machine"
         self.assertIn("host overhead: preset cpu-gloo", finished.stderr)
-        cost = "a pick by it was 10 and 18 % slower in DeepSpeed"
+        cost = "its picks were 10 and 18 % slower in DeepSpeed"
         summary = (self.results / "summary.txt").read_text(encoding="utf-8")
         self.assertIn(f"Note: {said}: {cost}", unwrapped(finished.stdout))
         self.assertIn(f"Note: {said}: {cost}", summary)

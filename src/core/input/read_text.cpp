@@ -98,7 +98,8 @@ std::optional<std::string> read_text_file(const std::filesystem::path& path, std
   const std::string fault = Reader(std::move(file), patience).read(text, max_bytes, is_named);
   if (!fault.empty()) return fail(fault);
   if (text.size() > max_bytes) {
-    return fail(concat("is longer than ", format_bytes(max_bytes), ": this is no configuration"));
+    return fail(
+        concat("is longer than ", format_bytes(max_bytes), ": this is not a configuration"));
   }
   return text;
 }

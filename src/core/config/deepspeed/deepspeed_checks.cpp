@@ -116,7 +116,7 @@ void check_relations(const json::object& deepspeed, Problems& problems) {
   const auto* const fp16 = section_of(deepspeed, "fp16");
   const auto* const bf16 = section_of(deepspeed, "bf16");
   if (is_true(fp16, "enabled") && is_true(bf16, "enabled")) {
-    problems.add("/bf16/enabled", "is true and so is /fp16/enabled; accepted: one of them");
+    problems.add("/bf16/enabled", "is true and so is /fp16/enabled; accepted: one of the two");
   }
   if (fp16 != nullptr) check_loss_scale(*fp16, problems);
   if (is_true(section_of(deepspeed, "comms_logger"), "enabled")) {

@@ -57,7 +57,7 @@ void check_pattern(const std::string& pattern, const ModelParameters& parameters
                                in_quotes(parameters.tensors.front().name), " or \"*.bias\""));
 }
 
-/// A text, or a list of texts that are not empty; nothing, and a problem, if it is neither.
+/// A text, or a list of strings that are not empty; nothing, and a problem, if it is neither.
 std::optional<std::vector<std::string>> texts_of(const json::value& value,
                                                  const std::string& pointer, Problems& problems) {
   const bool is_one = value.is_string() && !value.get_string().empty();

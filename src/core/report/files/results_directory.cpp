@@ -111,7 +111,7 @@ std::string ResultsDirectory::journal_path() const { return results_dir_ + "/jou
 
 std::string ResultsDirectory::experiment_path(const std::string& name) const {
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) {
-    throw std::invalid_argument(concat("experiment_path: \"", name, "\" is no folder name"));
+    throw std::invalid_argument(concat("experiment_path: \"", name, "\" is not a folder name"));
   }
   return concat(results_dir_, "/", name);
 }

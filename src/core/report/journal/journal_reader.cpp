@@ -91,7 +91,8 @@ class Reader {
     } catch (const Unbelievable& fault) {
       return skip(number, fault.what());
     } catch (const std::exception&) {
-      return skip(number, "it is no event of a run");  // Boost's reason would name its own source
+      return skip(number,
+                  "it is not an event of a run");  // Boost's reason would name its own source
     }
     content_.origin = Origin::ours;
     content_.whole_lines.append(text).push_back('\n');

@@ -215,7 +215,7 @@ TEST_F(ExistingResultsTest, ANameThatIsTakenBySomethingElseIsNamedAtTheStart) {
   fs::remove(results_ + "/results.csv");
   fs::create_directory(results_ + "/results.csv");
 
-  expect_refused(ExistingResults::resume, "no plain file where results would be: results.csv");
+  expect_refused(ExistingResults::resume, "not a regular file where results would go: results.csv");
 }
 
 TEST_F(ExistingResultsTest, OverwriteThatWasKilledCanBeRepeated) {

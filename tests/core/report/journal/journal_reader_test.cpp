@@ -79,7 +79,7 @@ TEST(ReadJournal, NamesTheFirstDamagedLinesAndCountsTheRest) {
   const auto warnings = describe_damage(read(text), "j");
 
   ASSERT_EQ(warnings.size(), 11U);
-  EXPECT_EQ(warnings.front(), "j: line 2 is damaged (it is no JSON object); skipped");
+  EXPECT_EQ(warnings.front(), "j: line 2 is damaged (it is not a JSON object); skipped");
   EXPECT_EQ(warnings.back(), "j: 15 more lines are damaged; skipped");
 }
 
@@ -212,8 +212,8 @@ TEST(ReadJournal, BelievesNoForgedNumbers) {
   EXPECT_EQ(cause_of([&](auto& line) { settings(line)["gradient_accumulation_steps"] = 1e16; }),
             "a batch has 4e+16 samples");
   EXPECT_EQ(cause_of([](auto& line) { line["experiment"].as_object()["name"] = "../../x"; }),
-            "the experiment's name is no folder name");
-  EXPECT_EQ(cause_of([](auto& line) { line["outcome"] = "good"; }), "it is no event of a run");
+            "the experiment's name is not a folder name");
+  EXPECT_EQ(cause_of([](auto& line) { line["outcome"] = "good"; }), "it is not an event of a run");
   EXPECT_EQ(cause_of([](auto& line) { line["type"] = "forged"; }), "its type is unknown");
 }
 

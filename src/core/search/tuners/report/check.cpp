@@ -107,7 +107,7 @@ std::string check_memory(const Plan& plan, const LocalBackends& backends) {
   const Bytes given = plan.config.settings.memory_limit;
   for (const auto& line :
        exceeded_rooms("memory_limit is", given, false, plan.machine.backend, workers)) {
-    log_warning(concat(line, "; there the system would end workers that use so much"));
+    log_warning(concat(line, "; there the system would kill workers that use that much"));
   }
   if (given != 0) return "";
   const auto limit = limit_here(plan, workers, backends);

@@ -152,7 +152,7 @@ TEST(ConfigurationsOfSwapping, ThatTheStepDoesNotHaveAreSkippedByName) {
   EXPECT_EQ(
       skip_reason_of_stage_3(R"({"offload_optimizer": {"device": "nvme", "nvme_path": "/tmp"}})",
                              R"({"aio": {"block_size": 1000000}})"),
-      "not modelled: aio.block_size that is no multiple of 4096");
+      "not modelled: aio.block_size that is not a multiple of 4096");
   const std::string most = std::to_string((std::int64_t{1} << 31) - 4096);
   const std::string more = std::to_string(std::int64_t{1} << 31);
   for (const auto& [block_size, reason] :
