@@ -70,7 +70,7 @@ def of_pick(rows, result):
     if regret > max(LARGEST_REGRET, noise):
         return Finding("pick", WRONG, f"{text}, more than noise or {LARGEST_REGRET:.0%}")
     if regret > LARGEST_REGRET or noise > COARSE:
-        return Finding("pick", CANNOT_TELL, f"{text}, differences below {noise:.1%} are not distinguishable", MORE_VISITS)
+        return Finding("pick", CANNOT_TELL, f"{text}, below {noise:.1%} nothing is distinguishable", MORE_VISITS)
     return Finding("pick", GOOD, f"{text}, {LARGEST_REGRET:.0%} are allowed")
 
 

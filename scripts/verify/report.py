@@ -77,8 +77,8 @@ def noise_text(result):
     return (f"Noise: one visit is within {percent(noise['visit_spread'])} (standard deviation; "
             f"{percent(noise['reference_spread'])} of the repeated reference, {percent(noise['pass_spread'])} between "
             f"the two passes), after a drift of the machine's pace from {pace[0]:.2f} to {pace[1]:.2f}. So real steps "
-            f"closer than {percent(noise['not_told_apart_below'])} are not distinguishable: {close} of the {pairs['pairs']} "
-            f"pairs within a batch. Of the {pairs['told_apart']} others {pairs['ordered_otherwise']:g} are the other "
+            f"closer than {percent(noise['not_told_apart_below'])} are not distinguishable: {close} of the "
+            f"{pairs['pairs']} pairs within a batch. Of the {pairs['told_apart']} others {pairs['ordered_otherwise']:g} are the other "
             "way round here.")
 
 

@@ -249,7 +249,7 @@ class Plan(ProgramTest):
         self.assertIn("--precision fp16 or fp32 to change it", said)
         self.assertEqual(activations("--precision", "bf16")[0], by_default)
         self.assertGreater(activations("--precision", "fp32")[0], by_default)
-        self.assertRegex(self.plan("--world-size", 2, path).stdout, r"^precision +bf16, since the file leaves it")
+        self.assertRegex(self.plan("--world-size", 2, path).stdout, r"^precision +bf16, assumed since no ")
         checked = self.run_command([PROGRAM, "--check", str(path)])
         self.assertEqual(checked.returncode, 0, checked.stderr)
         self.assertIn("a run on this machine would ask: the file leaves the precision to the Trainer", checked.stderr)
@@ -274,7 +274,7 @@ class Plan(ProgramTest):
         finished = self.plan("--world-size", 8, path)
 
         self.assertEqual(finished.returncode, 2)
-        self.assertIn("no multiple of 8 ranks; the nearest that work are 56 and 64", finished.stderr)
+        self.assertIn("not a multiple of 8 ranks; the nearest that work are 56 and 64", finished.stderr)
 
     def test_check_says_what_runs_of_a_list_of_micro_batches(self):
         left = "is 2048, above the 32 that autotuning's limits leave to each of the 2 ranks"

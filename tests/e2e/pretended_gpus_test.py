@@ -131,7 +131,8 @@ class TuningOnGpus(ProgramTest):
         by_default = self.tune_on(2, 3, self.write_config(config))
         self.assertEqual(by_default.returncode, 0, by_default.stderr)
         self.assertRegex(by_default.stderr,
-                         r"backend auto chooses cpu, since the GPU of rank 1 on \S+ cannot be used: " + re.escape(reason))
+                         r"backend auto chooses cpu, since the GPU of rank 1 on \S+ cannot be used: "
+                         + re.escape(reason))
 
     def test_a_driver_that_is_too_old_is_told_from_none(self):
         listed = self.listed(PRETENDED_DRIVER="12040")

@@ -64,7 +64,7 @@ class SetupTest(unittest.TestCase):
         with_modules = self.run_setup()
 
         self.assertNotEqual(without.returncode, 0)
-        self.assertIn("this is no Debian", without.stderr)
+        self.assertIn("this is neither Debian", without.stderr)
         self.assertEqual(with_modules.returncode, 0)
 
 

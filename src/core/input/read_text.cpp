@@ -50,7 +50,7 @@ class Reader {
     // which waits for the first writer.
     if (is_named && !wait_for_input(file_.get(), patience_.for_writer) &&
         read_piece(text) == Piece::end) {
-      return concat("is a pipe that nobody has written to for ", in_seconds(patience_.for_writer));
+      return concat("is a pipe that nothing was written to for ", in_seconds(patience_.for_writer));
     }
     while (text.size() <= max_bytes) {
       if (!wait_for_input(file_.get(), patience_.for_data)) {

@@ -37,7 +37,7 @@ class ReadNamedPipe : public testing::Test {
 };
 
 TEST_F(ReadNamedPipe, EndsWithoutAWriter) {
-  EXPECT_EQ(faults(kNone), Faults{"file  is a pipe that nobody has written to for 1.0 ms"});
+  EXPECT_EQ(faults(kNone), Faults{"file  is a pipe that nothing was written to for 1.0 ms"});
 }
 
 TEST_F(ReadNamedPipe, EndsIfItsWriterIsSilent) {

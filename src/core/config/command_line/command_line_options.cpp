@@ -53,8 +53,8 @@ po::options_description input_options() {
        "leave this key of CONFIG.json out (a name or a JSON pointer), and say so with the optimum; "
        "may be given several times")  //
       ("precision", value("bf16|fp16|fp32"),
-       "the precision to train in, where CONFIG.json leaves it to the Trainer (default: what "
-       "CONFIG.json enables, else fp32)")  //
+       "the precision to train in (default: what CONFIG.json enables; bf16 or fp16 where it says "
+       "\"auto\"; else fp32)")  //
       ("installed-deepspeed", value("VERSION"),
        "the DeepSpeed release to tune for, unless dstune.deepspeed_version of CONFIG.json names "
        "one; scripts/tune.sh finds it (default: 0.19.8)")  //

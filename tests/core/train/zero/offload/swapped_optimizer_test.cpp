@@ -128,7 +128,7 @@ TEST(ConfigurationsOfSwapping, WithTooFewBuffersAreSkipped) {
   constexpr std::int64_t kWhole = 1'000'000'000;
   const auto needs = [](int has, int needed) {
     return concat("not modelled: zero_optimization.offload_optimizer.buffer_count ", has,
-                  " where DeepSpeed needs ", needed, " or dies");
+                  " where DeepSpeed needs ", needed, " or crashes");
   };
   EXPECT_EQ(why_skipped(kWhole, R"(, "buffer_count": 3)"), needs(3, 4));
   EXPECT_EQ(swap_buffers_needed({}, 0), 1) << "DeepSpeed looks at the first one";
