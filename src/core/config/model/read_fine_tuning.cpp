@@ -99,7 +99,7 @@ void read_names(const SectionReader& lora, const char* key, std::vector<std::str
     const Pattern tried(pattern);
   } catch (const std::invalid_argument& fault) {
     problems.add(pointer, concat("is ", in_quotes(pattern),
-                                 ", no regular expression that is modelled (", fault.what(),
+                                 ", which is not a supported regular expression (", fault.what(),
                                  "); accepted: one of RE2's syntax, a list of names, or "
                                  "\"all-linear\""));
     pattern.clear();

@@ -75,9 +75,9 @@ bool may_write(const std::string& folder, const std::string& description) {
   ensure_directory(folder);
   if (!fs::exists(fs::symlink_status(description, fault))) return true;
   if (is_own_experiment_file(description)) return true;
-  log_warning(concat(description,
-                     " is of another program and stays as it is; the journal has what "
-                     "would be there"));
+  log_warning(concat(
+      description,
+      " belongs to another program and is left as it is; the journal has what would be there"));
   return false;
 }
 

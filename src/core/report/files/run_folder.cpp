@@ -139,7 +139,7 @@ std::string nothing_to_resume(const TuningConfig& config) {
   if (!alike.empty()) {
     return concat("finds no run of this file in ", root, "; accepted: --results-dir with one of ",
                   list(alike, root),
-                  " (runs of other files of the same name, or of files unknown), or no --resume, "
+                  " (runs of other files of the same name, or of unknown files), or no --resume, "
                   "which starts a new run");
   }
   if (has_journal(root)) {
@@ -268,8 +268,8 @@ void point_latest_at(const AutotuningConfig& config) {
   if (!fault) fs::rename(fresh, link, fault);
   if (!fault) return;
   // Some file systems have no links, and what matters is in the folder itself.
-  log_warning(concat("cannot make the link ", link.string(), ", so that it does not name the last ",
-                     "run: ", fault.message()));
+  log_warning(concat("cannot create the link ", link.string(),
+                     ", so it does not point to the last ", "run: ", fault.message()));
   fs::remove(fresh, fault);
 }
 

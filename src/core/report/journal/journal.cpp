@@ -105,7 +105,7 @@ void Journal::check_identity(const std::optional<RunIdentity>& recorded, const R
     return;
   }
   problems.push_back({"--resume",
-                      "would mix these results; use --overwrite to start again, another "
+                      "would mix these results; use --overwrite to start over, another "
                       "--results-dir, or --force-resume to mix them"});
   throw ConfigError(file_.path(), std::move(problems));
 }

@@ -201,7 +201,7 @@ class Reader {
 
 [[noreturn]] void refuse_foreign(const std::string& path) {
   throw ConfigError(path, {{"--results-dir",
-                            "has a journal.jsonl that is none of dstune-mpi's, so it is not "
+                            "has a journal.jsonl that is not dstune-mpi's, so it is not "
                             "touched; choose another --results-dir"}});
 }
 

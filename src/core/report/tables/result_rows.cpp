@@ -16,7 +16,7 @@ std::string note_of(const ResultRow& row, const ResultRow& first, const Optimum&
     return was_repeated ? "differs from the optimum by no more than noise"
                         : "the number of a single run, which was not repeated";
   }
-  return row.is_tie ? "a tie with the optimum, by what its host overhead is uncertain" : "";
+  return row.is_tie ? "a tie with the optimum within the uncertainty of its host overhead" : "";
 }
 
 void compare(ResultRow& row, const Measured* best, Metric metric) {

@@ -169,7 +169,7 @@ TEST_F(ExistingResultsTest, AnothersJournalIsNotTouched) {
 
     for (const auto existing :
          {ExistingResults::refuse, ExistingResults::resume, ExistingResults::overwrite}) {
-      expect_refused(existing, "none of dstune-mpi's");
+      expect_refused(existing, "is not dstune-mpi's");
     }
   }
 }

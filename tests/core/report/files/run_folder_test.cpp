@@ -211,7 +211,7 @@ TEST_F(RunFolderTest, WithoutALinkTheRunGoesOnAndTheNewestFolderIsTheLast) {
   testing::internal::CaptureStderr();
   const std::string last = begin();
 
-  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("cannot make the link"));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("cannot create the link"));
   EXPECT_FALSE(fs::exists(fs::symlink_status(root_ + "/latest")));
   EXPECT_EQ(status_folder(root_), last);
   EXPECT_EQ(settled(resume_), last);

@@ -102,7 +102,7 @@ TEST(ReadJournal, KnowsItsOwnFilesByAnyWholeLine) {
   EXPECT_EQ(read("{\"my\": \"own\"}\n").origin, Origin::foreign);
   EXPECT_EQ(read("a line of mine").origin, Origin::foreign);
   EXPECT_THAT([] { read_own_journal("a line of mine", "j"); },
-              ThrowsMessage<ConfigError>(HasSubstr("none of dstune-mpi's")));
+              ThrowsMessage<ConfigError>(HasSubstr("is not dstune-mpi's")));
 }
 
 // The lines' own memory is released long before.
@@ -134,7 +134,7 @@ TEST(IsOwnJournal, ReadsNoFurtherThanItsFirstLine) {
   EXPECT_FALSE(is_own_journal("", "j"));
   EXPECT_FALSE(is_own_journal(sealed(run_event()).substr(0, 40), "j"));
   EXPECT_THAT([] { is_own_journal("a line of mine", "j"); },
-              ThrowsMessage<ConfigError>(HasSubstr("none of dstune-mpi's")));
+              ThrowsMessage<ConfigError>(HasSubstr("is not dstune-mpi's")));
 }
 
 TEST(ReadEarlierJournal, ReadsTheFileIfThereIsOne) {
@@ -263,7 +263,7 @@ TEST(RunIdentity, DoesNotCompareWhatAnEarlierVersionLeftOut) {
   EXPECT_TRUE(differences(before, now).empty());
   EXPECT_EQ(identity_remarks(before, now),
             (std::vector<std::string>{"an earlier version wrote it, without program, mpi: its "
-                                      "results are taken to be of the same"}));
+                                      "results are assumed to be of the same"}));
 }
 
 }  // namespace
