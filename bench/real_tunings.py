@@ -23,8 +23,8 @@ def read_tuning(results):
     lines, all_lines = finished(results), finished(results, with_references=True)
     summary = (results / "summary.txt").read_text(encoding="utf-8")
     status = json.loads((results / "status.json").read_text(encoding="utf-8"))
-    ties = re.search(r"not told apart from it: (.*?)(?: and \d+ more)?\.\n", summary)
-    any_better = re.search(r"that any of them is has a chance of at most (\d+(?:\.\d+)?) %", summary)
+    ties = re.search(r"not distinguishable from it: (.*?)(?: and \d+ more)?\.\n", summary)
+    any_better = re.search(r"chance that any of them is: at most (\d+(?:\.\d+)?) %", summary)
     return {"best": status["best"], "ties": ties.group(1).split(", ") if ties else [],
             "searched": sum(line["experiment"]["repetition"] == 0 for line in lines),
             "repeated": sum(line["experiment"]["repetition"] > 0 for line in lines),

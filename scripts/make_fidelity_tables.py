@@ -96,9 +96,9 @@ def peaks_line(where, rows):
 PAGE = """# Fidelity in tables
 
 Made by [make_fidelity_tables.py](../scripts/make_fidelity_tables.py): dry runs of dstune-mpi beside what the real
-DeepSpeed did. Many of these rows found faults that were mended since, so they say less of a new configuration than
-rows that were compared when nothing was left to mend by them: those of `qwen3`, `mistral`, `gemma2`, 0.19.4 and 0.19.6
-in the first table, and the published ones ([memory.md](memory.md), [lora.md](lora.md)).
+DeepSpeed did. Many of these rows found bugs that have been fixed since, so they say less about a new configuration than
+rows that were compared when nothing was left to fix because of them: those of `qwen3`, `mistral`, `gemma2`, 0.19.4
+and 0.19.6 in the first table, and the published ones ([memory.md](memory.md), [lora.md](lora.md)).
 
 ## What stage 3 gathers, and its peak
 

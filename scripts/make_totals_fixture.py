@@ -4,7 +4,7 @@
     pip install torch transformers && python3 scripts/make_totals_fixture.py [FAMILY...]
 
 scripts/published_configs/FAMILY.json has, by the names of Hugging Face's hub, what the models'
-config.json files say; `auto_class` (default AutoModelForCausalLM) is no key of theirs. The models
+config.json files say; `auto_class` (default AutoModelForCausalLM) is not a key of theirs. The models
 are built by transformers on the meta device, so nothing is allocated and nothing is downloaded.
 """
 import json

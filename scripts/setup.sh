@@ -39,7 +39,7 @@ esac
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
   cat >&2 <<TEXT
-setup: this is no Debian or Ubuntu; nothing was installed. dstune-mpi needs, by Debian's names:
+setup: this is neither Debian nor Ubuntu; nothing was installed. dstune-mpi needs, under Debian's names:
   ${packages[*]}
 that is: a C++20 compiler, CMake >= 3.24, Ninja, an MPI >= 3.1, Boost >= 1.75 (json,
 program_options), a BLAS with CBLAS, RE2 and yaml-cpp; if possible oneDNN and Python 3.
@@ -67,7 +67,7 @@ as_root=()
 if [ "$(id -u)" -ne 0 ]; then
   if ! command -v sudo >/dev/null; then
     if [ "$needed" -eq 0 ]; then
-      echo "setup: going on without ${missing[*]}, which only root can install" >&2
+      echo "setup: continuing without ${missing[*]}, which only root can install" >&2
       exit 0
     fi
     echo "setup: these packages are missing and only root can install them; ask for:" >&2

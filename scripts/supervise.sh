@@ -20,7 +20,7 @@
 # want of memory does not count), until two starts in a row bring no new record.
 # With --run among the program's arguments the training command takes this process's place once an optimum
 # is found: its exit code is the training's then.
-# Exit codes: 0 found, 1 internal error, 2 wrong input, 3 nothing fits, 4 interrupted: --resume goes on.
+# Exit codes: 0 found, 1 internal error, 2 wrong input, 3 nothing fits, 4 interrupted: --resume continues.
 set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/supervise/say.sh"

@@ -8,23 +8,23 @@
 #                    GPUs one per core, at least 3; or the slots of the host file; also by DSTUNE_NP)
 #   --gpus N         as -n N + 1 where neither -n, a host file nor Slurm says how many; with --plan, plan for N
 #   -hostfile FILE   hosts to run on, in Open MPI's form (under MPICH, too); their ranks get the environment that
-#                    DeepSpeed's launcher would hand on (.deepspeed_env, NCCL_*, PYTHONPATH, ...), and the Python's
+#                    DeepSpeed's launcher would pass on (.deepspeed_env, NCCL_*, PYTHONPATH, ...), and the Python's
 #                    (docs/configuration.md)
 #   --calibrate [N]  measures what the training's host code costs here, with N ranks in 3 minutes, for later runs
 #                    (needs torch, deepspeed and transformers; docs/host-overhead.md)
-#   --no-calibrate   tunes by a preset where nobody has measured this machine (also by DSTUNE_NO_CALIBRATE=1); else
+#   --no-calibrate   tunes with a preset where this machine was not measured (also by DSTUNE_NO_CALIBRATE=1); else
 #                    the first tuning where the Python in use has DeepSpeed does that first, in 3 minutes
 #   other options    as in `dstune-mpi --help`
 # CONFIG.json defaults to examples/gpt2-30m.json. stdout has the result only.
-# The release of DeepSpeed is tuned for that PYTHON's Python has installed, else the active environment's, else python3,
-# unless CONFIG.json names one.
-# With a GPU and nvcc here the preset cuda is built, else default; DSTUNE_PRESET says otherwise, e.g. for
+# Tunes for the release of DeepSpeed that is installed in the Python named by PYTHON, else in the active environment's,
+# else in python3, unless CONFIG.json names one.
+# With a GPU and nvcc here the preset cuda is built, else default; DSTUNE_PRESET overrides this, e.g. for
 # the GPUs of other hosts.
-# A run that loses a worker, rank 0 or mpirun starts again by itself: see scripts/supervise.sh.
+# A run that loses a worker, rank 0 or mpirun restarts by itself: see scripts/supervise.sh.
 # With --run the training command takes this script's place once an optimum is found and MPI has ended: it gets
 # the signals, and the exit code is its own.
 # Exit codes: 0 found, 1 internal error, 2 wrong input, 3 nothing fits in memory, 4 interrupted
-# (--resume goes on).
+# (--resume continues).
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=tune/gpus.sh

@@ -45,7 +45,7 @@ def parse(arguments):
     parser.add_argument("--minutes", type=float, help="leaves out the far ones where all would take longer")
     parser.add_argument("--reference-every", type=int, default=4, help="visits between two of the reference")
     parser.add_argument("--model-class", metavar="MODULE:CLASS",
-                        help="of the trainer, in the place of AutoModel's; found from PYTHONPATH")
+                        help="of the trainer, in place of AutoModel's; found from PYTHONPATH")
     parser.add_argument("--results", type=pathlib.Path,
                         help="default: the results_dir of CONFIG.json, else the last run's folder")
     parser.add_argument("--runs", type=pathlib.Path, metavar="FOLDER",

@@ -93,12 +93,12 @@ RunStatus read_status(const std::string& directory) {
   if (!is_own_status_file(path)) {
     throw ConfigError(directory, {{"--status",
                                    "finds no status.json of a run there; accepted: the results "
-                                   "directory of a run that began"}});
+                                   "directory of a run that has started"}});
   }
   try {
     return run_status_from_json(parse_json(read_text_file(path)).as_object());
   } catch (const std::exception&) {
-    throw ConfigError(path, {{"--status", "is damaged; --resume writes it anew"}});
+    throw ConfigError(path, {{"--status", "is damaged; --resume rewrites it"}});
   }
 }
 

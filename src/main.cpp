@@ -89,11 +89,11 @@ std::string why_alone(int started, int ranks) {
   if (ranks > 1 || started <= ranks) return "";
   const std::vector<Problem> problems = {
       {concat("-n ", started),
-       concat("are ranks that do not find each other: this mpirun is of another MPI than the "
-              "program, which has ",
+       concat("are ranks that cannot find each other: this mpirun belongs to another MPI than the "
+              "program's, which is ",
               mpi_library(),
-              "; accepted: the mpirun of that one, which in a bundle and a wheel lies beside the "
-              "program, or dstune (scripts/tune.sh), which chooses it")}};
+              "; accepted: the mpirun of that MPI, which in a bundle or a wheel is next to the "
+              "program, or dstune (scripts/tune.sh), which finds it")}};
   return ConfigError("mpirun", problems).what();
 }
 
@@ -153,7 +153,7 @@ bool survives_alone() {
 int refuse_to_survive_alone(int argc, char** argv) {
   const std::vector<Problem> problems = {
       {"orte_abort_on_non_zero_status",
-       concat("is 0, with which mpirun may wait for ever when its ranks were killed; start it by "
+       concat("is 0, so mpirun may wait forever after its ranks were killed; start it with "
               "scripts/supervise.sh, which ends it then (scripts/tune.sh and the job scripts do), "
               "leave the switch out, or set ",
               kSupervisedVariable, "=1 if you end it yourself")}};

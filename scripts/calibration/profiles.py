@@ -64,7 +64,7 @@ def main(config, results_dir):
     try:
         print(results_path(config, results_dir) or "")
     except (OSError, ValueError, AttributeError, TypeError) as fault:
-        print(terminal.shown(f"error: {config} is no configuration: {fault}"), file=sys.stderr)
+        print(terminal.shown(f"error: {config} is not a configuration: {fault}"), file=sys.stderr)
         sys.exit(2)
 
 

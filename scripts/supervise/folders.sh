@@ -68,7 +68,7 @@ remove_folders() {
 make_folders() {
   remove_folders
   run_dir=$(make_private_folder "${TMPDIR:-/tmp}" dstune-run) ||
-    { say "no private folder can be made in ${TMPDIR:-/tmp}; TMPDIR names another place"; exit 1; }
+    { say "cannot create a private folder in ${TMPDIR:-/tmp}; set TMPDIR to another place"; exit 1; }
   segments="" # a user may have chosen another place, where /dev/shm is small
   [ -n "${OMPI_MCA_btl_vader_backing_directory:-}" ] ||
     segments=$(make_private_folder /dev/shm dstune-run) || segments=""
@@ -79,7 +79,7 @@ make_folders() {
     exchange=$(make_private_folder "$place" .dstune-run) && return 0
   done
   exchange=$run_dir
-  say "no private folder can be made in $shared or ${HOME:-your home}: rank 0 must run on this host"
+  say "cannot create a private folder in $shared or ${HOME:-your home}: rank 0 must run on this host"
 }
 
 # The first line of a file that rank 0 left; nothing if it left none.

@@ -22,15 +22,15 @@ calibrate_first() {
       first="this machine's profile with $ranks ranks is of an earlier version: a new one" fallback="the old one"
       ;;
     broken) first="this machine's profile with $ranks ranks is broken: a new one" fallback="a preset" ;;
-    *) first="this machine not measured with $ranks ranks: that" fallback="a preset" ;;
+    *) first="this machine was not measured with $ranks ranks: that" fallback="a preset" ;;
   esac
   echo "tune: DeepSpeed is installed, $first comes first, in 3 minutes" >&2
-  printf 'tune: --no-calibrate goes without, by %s; the profile will be %s\n' "$fallback" \
+  printf 'tune: --no-calibrate skips it and uses %s; the profile will be %s\n' "$fallback" \
     "$(printable "${found#* * * * }")" >&2
   await_calibration env OMP_NUM_THREADS="$threads" \
     "$here/calibrate.sh" --calibrate "$ranks" --backend "$backend" --in-cache-alone || true
   if "${needed[@]}" >/dev/null 2>&1; then
-    echo "tune: no new profile came of it, see above: going on by $fallback" >&2
+    echo "tune: it gave no new profile, see above: continuing with $fallback" >&2
   fi
 }
 

@@ -33,7 +33,7 @@ deepspeed_env() {
       number=$((number + 1))
       line=$(trimmed "$line")
       if [[ -z $line || $line == \#* ]]; then
-        say "warning: $file line $number is no variable: DeepSpeed's launcher ends there"
+        say "warning: $file line $number is not a variable: DeepSpeed's launcher ends there"
         continue
       fi
       name=$(trimmed "${line%%=*}")
@@ -62,7 +62,7 @@ hand_on() {
   declare -A values=()
   lines=$(deepspeed_env) || exit 2
   if [ -n "${OMPI_MCA_mca_base_env_list:-}" ]; then # which mpirun refuses beside -x
-    say "OMPI_MCA_mca_base_env_list says what ranks on other hosts get, and nothing else is handed on"
+    say "OMPI_MCA_mca_base_env_list says what ranks on other hosts get, and nothing else is passed on"
     return
   fi
   while IFS= read -r line; do

@@ -41,7 +41,7 @@ choose_launcher() {
     launcher=(mpirun) kind=openmpi # which the shell will say is not here
     return
   else
-    echo "error: no launcher of $1 is on the PATH (mpiexec, mpiexec.hydra, mpiexec.mpich); DSTUNE_MPIRUN names it" >&2
+    echo "error: no launcher of $1 is on the PATH (mpiexec, mpiexec.hydra, mpiexec.mpich); set DSTUNE_MPIRUN to it" >&2
     return 2
   fi
   kind=$(launcher_kind "${launcher[0]}")

@@ -53,7 +53,7 @@ def of_runs(rows, result, baselines_failed):
                       "a batch whose stage 0 runs, to compare losses with")
               for name in baselines_failed if name in result["failed"]]
     if not rows:
-        found.append(Finding("runs", CANNOT_TELL, "no configuration was timed twice", "a run that comes to its end"))
+        found.append(Finding("runs", CANNOT_TELL, "no configuration was timed twice", "a run that completes"))
     return found or [Finding("runs", GOOD, f"{len(rows)} configurations ran")]
 
 
@@ -70,13 +70,13 @@ def of_pick(rows, result):
     if regret > max(LARGEST_REGRET, noise):
         return Finding("pick", WRONG, f"{text}, more than noise or {LARGEST_REGRET:.0%}")
     if regret > LARGEST_REGRET or noise > COARSE:
-        return Finding("pick", CANNOT_TELL, f"{text}, what is closer than {noise:.1%} is not told apart", MORE_VISITS)
+        return Finding("pick", CANNOT_TELL, f"{text}, below {noise:.1%} nothing is distinguishable", MORE_VISITS)
     return Finding("pick", GOOD, f"{text}, {LARGEST_REGRET:.0%} are allowed")
 
 
 def of_order(result):
     pairs = result["pairs"]
-    text = f"{pairs['ordered_otherwise']:g} of {pairs['told_apart']} pairs told apart are ordered otherwise here"
+    text = f"{pairs['ordered_otherwise']:g} of {pairs['told_apart']} distinguishable pairs are ordered differently here"
     is_much = pairs["ordered_otherwise"] > LARGEST_SHARE_OTHERWISE * pairs["told_apart"]
     if is_much and pairs["ordered_otherwise"] > 1:
         return Finding("order", WRONG, f"{text}, more than {LARGEST_SHARE_OTHERWISE:.0%}")
@@ -93,7 +93,7 @@ def of_times(rows, result):
         if abs(math.log(row.ratio)) > allowed:
             found.append(Finding("time", WRONG, f"{row.name} takes {row.ratio:.2f} of DeepSpeed's time, beyond "
                                                 f"{1 / ROW_BAND:.2f} to {ROW_BAND} and noise"))
-    return found or [Finding("time", CANNOT_TELL, "no time is known", "a run that comes to its end")]
+    return found or [Finding("time", CANNOT_TELL, "no time is known", "a run that completes")]
 
 
 def of_median(line):
@@ -125,7 +125,7 @@ def of_rows(what, rows, judged):
              for (outcome, text, needs), names in found.items()]
     if good and not lines:
         return [Finding(what, GOOD, f"as it should be in all {good}")]
-    return lines or [Finding(what, CANNOT_TELL, "nothing is known", "a run that comes to its end")]
+    return lines or [Finding(what, CANNOT_TELL, "nothing is known", "a run that completes")]
 
 
 def unknown(what):
@@ -158,7 +158,7 @@ def mib(size):
 def communication(row):
     if row.collectives is None:
         return unknown("communication")
-    return (GOOD, "", "") if row.sends_alike() else (WRONG, f"sends otherwise: {difference(row)}", "")
+    return (GOOD, "", "") if row.sends_alike() else (WRONG, f"sends something else: {difference(row)}", "")
 
 
 def difference(row):

@@ -57,7 +57,7 @@ def read_runs(folder):
     if not events or events[-1]["event"] != "ended":
         raise InputFault(f"the runs in {folder} were not ended")
     if any(" " not in key for event in events for key in event.get("collectives") or ()):
-        raise InputFault(f"the runs in {folder} are of an earlier version, which told no types: run anew")
+        raise InputFault(f"the runs in {folder} are of an earlier version, which recorded no types: run again")
     return plan, events
 
 

@@ -35,7 +35,7 @@ def config_json(config, path):
                 return config_json({"dstune": {"model": read_configuration(candidate)}}, candidate)
     found = preset(model)
     if found is None:
-        raise InputFault(f"dstune.model {model} is no file and not among scripts/published_configs: name its "
+        raise InputFault(f"dstune.model {model} is neither a file nor among scripts/published_configs: name its "
                          "config.json")
     return {key: value for key, value in found.items() if key not in NOT_CONFIG}
 

@@ -72,13 +72,13 @@ def batches_table(result):
 def noise_text(result):
     noise, pairs, pace = result["noise"], result["pairs"], result["pace"]
     if noise["visit_spread"] is None:
-        return "Too few visits to tell the noise: no difference is told from it."
+        return "Too few visits to tell the noise: no difference can be distinguished from it."
     close = pairs["pairs"] - pairs["told_apart"]
     return (f"Noise: one visit is within {percent(noise['visit_spread'])} (standard deviation; "
             f"{percent(noise['reference_spread'])} of the repeated reference, {percent(noise['pass_spread'])} between "
             f"the two passes), after a drift of the machine's pace from {pace[0]:.2f} to {pace[1]:.2f}. So real steps "
-            f"closer than {percent(noise['not_told_apart_below'])} are not told apart: {close} of the {pairs['pairs']} "
-            f"pairs within a batch. Of the {pairs['told_apart']} others {pairs['ordered_otherwise']:g} are the other "
+            f"closer than {percent(noise['not_told_apart_below'])} are not distinguishable: {close} of the "
+            f"{pairs['pairs']} pairs within a batch. Of the {pairs['told_apart']} others {pairs['ordered_otherwise']:g} are the other "
             "way round here.")
 
 

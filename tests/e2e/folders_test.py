@@ -155,7 +155,7 @@ class Folders(ProgramTest):
 
         finished = self.tune_here(example("sim"))
 
-        self.assertIn("latest is no link", finished.stderr)
+        self.assertIn("latest is not a symbolic link", finished.stderr)
         self.assertEqual(self.latest.read_text(encoding="utf-8"), "mine")
 
     def test_questions_are_of_the_last_run(self):

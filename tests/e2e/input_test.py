@@ -161,7 +161,7 @@ class WrongInput(ProgramTest):
         os.mkfifo(path)
 
         self.assert_refused(self.run_command([PROGRAM, "--check", str(path)]),
-                            "nobody has written to")
+                            "nothing was written to")
 
     def test_names_cannot_write_to_the_terminal(self):
         name = os.fsencode(self.directory) + b"/a\x1b[2J\n\xff.json"
@@ -199,7 +199,7 @@ class WrongInput(ProgramTest):
 
         self.assertEqual(finished.returncode, 0, finished.stderr)
         self.assertIn("would run: ", finished.stdout)
-        self.assertIn("has the results of an earlier run: --resume goes on with it",
+        self.assertIn("has the results of an earlier run: --resume continues it",
                       finished.stderr)
 
     def test_check_tells_what_a_run_would(self):

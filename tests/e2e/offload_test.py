@@ -218,8 +218,9 @@ class Offload(ProgramTest):
     def test_what_fits_nowhere_is_offloaded_without_being_asked_for(self):
         finished = self.tune_well(3, self.small_devices())
 
-        self.assertIn("nothing of stages 1, 2 fits on the device alone, so that the optimizer is in "
-                      "the host's memory there", finished.stderr)
+        self.assertIn("nothing of stages 1, 2 fits on the device alone, so the optimizer goes to the host's memory "
+                      "there",
+                      finished.stderr)
         self.assertEqual(read_json(self.results / "ds_config_optimal.json")["zero_optimization"]
                          ["offload_optimizer"], {"device": "cpu", "pin_memory": True})
 

@@ -51,7 +51,7 @@ class PlanOfAModel(ProgramTest):
         finished = self.plan("--gpus", 2, "--model", "Qwen/Qwen9-7B", HF_HUB_CACHE="/nowhere")
 
         self.assertEqual(finished.returncode, 2)
-        self.assertIn("the cache of Hugging Face's hub (/nowhere) has no config.json of it", finished.stderr)
+        self.assertIn("the cache of Hugging Face's hub (/nowhere) has no config.json for it", finished.stderr)
         self.assertIn("`hf download Qwen/Qwen9-7B config.json`", finished.stderr)
 
     def test_models_are_listed(self):
@@ -246,10 +246,10 @@ class Plan(ProgramTest):
             return stage["activation_bytes_per_micro_batch"], finished.stderr
 
         by_default, said = activations()
-        self.assertIn("--precision fp16 or fp32 says otherwise", said)
+        self.assertIn("--precision fp16 or fp32 to change it", said)
         self.assertEqual(activations("--precision", "bf16")[0], by_default)
         self.assertGreater(activations("--precision", "fp32")[0], by_default)
-        self.assertRegex(self.plan("--world-size", 2, path).stdout, r"^precision +bf16, since the file leaves it")
+        self.assertRegex(self.plan("--world-size", 2, path).stdout, r"^precision +bf16, assumed since no ")
         checked = self.run_command([PROGRAM, "--check", str(path)])
         self.assertEqual(checked.returncode, 0, checked.stderr)
         self.assertIn("a run on this machine would ask: the file leaves the precision to the Trainer", checked.stderr)
@@ -274,7 +274,7 @@ class Plan(ProgramTest):
         finished = self.plan("--world-size", 8, path)
 
         self.assertEqual(finished.returncode, 2)
-        self.assertIn("no multiple of 8 ranks; the nearest that go are 56 and 64", finished.stderr)
+        self.assertIn("not a multiple of 8 ranks; the nearest that work are 56 and 64", finished.stderr)
 
     def test_check_says_what_runs_of_a_list_of_micro_batches(self):
         left = "is 2048, above the 32 that autotuning's limits leave to each of the 2 ranks"
@@ -298,7 +298,7 @@ class Plan(ProgramTest):
         finished = self.run_command([PROGRAM, "--check", "--world-size", "64", str(path)])
 
         self.assertEqual(finished.returncode, 2, finished.stderr)
-        self.assertIn("is 9, which is no multiple of accumulation steps 536870912 x 64 ranks", finished.stderr)
+        self.assertIn("is 9, which is not a multiple of accumulation steps 536870912 x 64 ranks", finished.stderr)
 
     def test_standard_input(self):
         text = example("tiny").read_text(encoding="utf-8")

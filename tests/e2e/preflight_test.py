@@ -56,7 +56,7 @@ class Preflight(ProgramTest):
         finished = self.tune_with(3, exclude=["rank 7"])
 
         self.assertEqual(finished.returncode, 2, finished.stderr)
-        self.assertRegex(finished.stderr, r'/dstune/exclude  is "rank 7", which is no worker of this run')
+        self.assertRegex(finished.stderr, r'/dstune/exclude  is "rank 7", which is not a worker of this run')
         self.assertFalse(self.results.exists())
 
 

@@ -130,15 +130,16 @@ class TuningOnGpus(ProgramTest):
         del config["dstune"]["backend"]
         by_default = self.tune_on(2, 3, self.write_config(config))
         self.assertEqual(by_default.returncode, 0, by_default.stderr)
-        self.assertRegex(by_default.stderr, r"backend auto takes cpu, since the GPU of rank 1 on \S+ cannot be used: " +
-                         re.escape(reason))
+        self.assertRegex(by_default.stderr,
+                         r"backend auto chooses cpu, since the GPU of rank 1 on \S+ cannot be used: "
+                         + re.escape(reason))
 
     def test_a_driver_that_is_too_old_is_told_from_none(self):
         listed = self.listed(PRETENDED_DRIVER="12040")
 
         self.assertEqual(listed["CUDA driver"], "for CUDA 12.4")
-        self.assertEqual(listed["cuda"], "unavailable: the NVIDIA driver is for CUDA 12.4; this program is of "
-                                         "CUDA 13.0, which needs driver 580 or newer")
+        self.assertEqual(listed["cuda"], "unavailable: the NVIDIA driver is for CUDA 12.4; this program was built "
+                         "with CUDA 13.0, which needs driver 580 or newer")
 
     def test_mig_instances_of_one_gpu_are_told_apart_and_nccl_is_warned_of(self):
         name = "NVIDIA A100-SXM4-40GB MIG 3g.20gb"

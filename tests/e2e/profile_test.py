@@ -61,8 +61,8 @@ class FoundProfile(ProgramTest):
 
         said = f"host overhead: profile {path}, {MEASURED}"
         self.assertIn(said, finished.stderr)
-        noted = (f"Note: {said}; it lacks what eager PyTorch's own calls take, or a part of it, "
-                 "which a new calibration measures.")
+        noted = (f"Note: {said}; it lacks all or part of the time of eager PyTorch's own calls, which a new "
+                 "calibration measures.")
         self.assertIn(noted, unwrapped(finished.stdout))
         self.assertIn(noted, (self.results / "summary.txt").read_text(encoding="utf-8"))
         for outcome in outcomes(self.results).values():

@@ -42,7 +42,7 @@ class Progress(ProgramTest):
     def test_no_line_of_progress_is_wider_than_a_terminal(self):
         log = self.tune_well(3, self.quick_tiny()).stderr.splitlines()
 
-        self.assertTrue(log[0].startswith("dstune-mpi: tunes "), log)
+        self.assertTrue(log[0].startswith("dstune-mpi: tuning "), log)
         first = next(i for i, line in enumerate(log) if line.startswith("first: "))
         measured = [i for i, line in enumerate(log) if re.match(r"\[\d+", line)]
         self.assertLess(first, measured[0])

@@ -107,7 +107,7 @@ class SearchTest(ProgramTest):
         simulated = self.tune_well(RANKS, path, "--overwrite")
         asked = self.tune(RANKS, on_cpu, "--overwrite")
 
-        self.assertRegex(simulated.stderr, r"^dstune-mpi: tunes .*\n  in bf16, since the file leaves it to the Trainer")
+        self.assertRegex(simulated.stderr, r"^dstune-mpi: tuning .*\n  in bf16, assumed since no precision is set")
         self.assertIn("Note: tuned in bf16, since", (self.results / "summary.txt").read_text(encoding="utf-8"))
         self.assertEqual(read_json(self.results / "ds_config_optimal.json")["bf16"]["enabled"], True)
         self.assertEqual(asked.returncode, 2)

@@ -108,6 +108,11 @@ def unwrapped(text):
     return " ".join(text.split())
 
 
+def unbroken(log):
+    """A log whose warnings were broken to fit a terminal, with each of them as one line."""
+    return re.sub(r"^warning: .*(?:\n  .*)+", lambda found: found[0].replace("\n  ", " "), log, flags=re.MULTILINE)
+
+
 def outcomes(results_dir):
     """name -> outcome of what was searched()"""
     return {line["experiment"]["name"]: line["outcome"] for line in searched(results_dir)}
@@ -124,9 +129,11 @@ class ProgramTest(unittest.TestCase):
 
     def run_command(self, command, stdin=None):
         source = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}
-        return subprocess.run(command, cwd=self.directory, env=launch_environment(),
-                              **source, capture_output=True, text=True,
-                              timeout=DEADLOCK, check=False)
+        finished = subprocess.run(command, cwd=self.directory, env=launch_environment(),
+                                  **source, capture_output=True, text=True,
+                                  timeout=DEADLOCK, check=False)
+        finished.stderr = unbroken(finished.stderr)
+        return finished
 
     def tune(self, ranks, *arguments, mpi=()):
         return self.run_command(mpi_command(ranks, *arguments, mpi=mpi))

@@ -132,7 +132,7 @@ class Swapping(ProgramTest):
 
         for finished in (plan, run):  # stage 3 alone, without offloading, would have room
             self.assertEqual(finished.returncode, 3, finished.stderr)
-            self.assertIn("too small for them is the drive (dstune.drive_limit)", finished.stderr)
+            self.assertIn("the drive is too small (dstune.drive_limit)", finished.stderr)
 
     def test_a_byte_too_little_on_the_drive_is_said_before_anything_runs(self):
         path = self.swapped(devices=["nvme"])
@@ -146,12 +146,13 @@ class Swapping(ProgramTest):
                                          str(self.write_config(config))])
             self.assertEqual(finished.returncode, code, finished.stderr)
         self.assertIn("stage 3 does not fit into the drive: a rank needs", finished.stdout)
-        self.assertIn("too small for them is the drive (dstune.drive_limit)", finished.stderr)
+        self.assertIn("the drive is too small (dstune.drive_limit)", finished.stderr)
 
     def test_what_wears_the_drive_is_said(self):
         finished = self.tune_well(3, self.swapped(devices=["nvme"]), "--memory-limit", "256MiB")
 
-        self.assertRegex(finished.stdout, r"(?s)each step writes .* days for a drive that may be\s+written 600 TB")
+        self.assertRegex(finished.stdout,
+                         r"(?s)each step writes .* days for a drive\s+rated\s+for\s+600\s+TB\s+of\s+writes")
 
     def test_pipelines_without_their_buffers_are_skipped_by_name(self):
         path = self.swapped(devices=["nvme"], layers=4, pipeline_read=[False, True])

@@ -29,9 +29,9 @@ class TinyExample(ProgramTest):
     def assert_preset(self, finished):
         """The CPU backend's, in force without being asked for: said in the log, under the table and
         in the summary."""
-        said = "host overhead: preset cpu-gloo, no measurement of this machine"
+        said = "host overhead: preset cpu-gloo, not measured on this machine"
         self.assertIn("host overhead: preset cpu-gloo", finished.stderr)
-        cost = "a pick by it was 10 and 18 % slower in DeepSpeed"
+        cost = "its picks were 10 and 18 % slower in DeepSpeed"
         summary = (self.results / "summary.txt").read_text(encoding="utf-8")
         self.assertIn(f"Note: {said}: {cost}", unwrapped(finished.stdout))
         self.assertIn(f"Note: {said}: {cost}", summary)

@@ -105,7 +105,7 @@ class CalibrateCommand(CommandTest):
         done = self.calibrate("--calibrate", "broken.json", PYTHON=str(python))
 
         self.assertEqual(done.returncode, 2)
-        self.assertIn("broken.json is no configuration", done.stderr)
+        self.assertIn("broken.json is not a configuration", done.stderr)
         self.assertEqual(self.said(), "")
 
     def test_the_failure_of_the_ranks_is_its_own(self):

@@ -117,7 +117,7 @@ class CalibrateFirst(CommandTest):
         done = self.tune(PYTHON=str(self.python(answer="exit 1")))
 
         self.assertEqual(done.stdout, "tuned\n", done.stderr)
-        self.assertIn("no new profile came of it, see above: going on by a preset", done.stderr)
+        self.assertIn("it gave no new profile, see above: continuing with a preset", done.stderr)
 
     def cached(self, text):
         """(a Python whose calibrations fail, this machine's profile in the cache, which has `text`)"""
@@ -148,8 +148,8 @@ class CalibrateFirst(CommandTest):
         self.assertEqual(done.stdout, "tuned\n")
         self.assertIn("calibrate.py --unless-vague", self.said())
         self.assertIn("profile with 2 ranks is of an earlier version: a new one comes first", done.stderr)
-        self.assertIn("--no-calibrate goes without, by the old one", done.stderr)
-        self.assertIn("no new profile came of it, see above: going on by the old one", done.stderr)
+        self.assertIn("--no-calibrate skips it and uses the old one", done.stderr)
+        self.assertIn("it gave no new profile, see above: continuing with the old one", done.stderr)
 
     def test_of_a_new_profile_in_place_of_an_earlier_one_nothing_more_is_said(self):
         python, path = self.cached("{}")
@@ -159,7 +159,7 @@ class CalibrateFirst(CommandTest):
         done = self.tune(PYTHON=python)
 
         self.assertIn("is of an earlier version", done.stderr)
-        self.assertNotIn("going on", done.stderr)
+        self.assertNotIn("continuing with", done.stderr)
 
     def test_a_cached_profile_that_is_none_is_made_again_and_not_used_if_that_fails(self):
         python, path = self.cached("no JSON")
@@ -169,7 +169,7 @@ class CalibrateFirst(CommandTest):
             done = self.tune(PYTHON=python)
 
             self.assertIn("profile with 2 ranks is broken: a new one comes first", done.stderr, text)
-            self.assertIn("no new profile came of it, see above: going on by a preset", done.stderr, text)
+            self.assertIn("it gave no new profile, see above: continuing with a preset", done.stderr, text)
         self.assertEqual(self.said().count("calibrate.py"), 3)
 
     def interrupted(self, signal_, to_all):

@@ -59,8 +59,9 @@ class ExportsTest(unittest.TestCase):
     def test_lines_at_which_deepspeed_ends_are_told(self):
         self.write("here/.deepspeed_env", "A=1\n\n# B\n")
 
-        self.assertEqual(self.handed_on("".join(f"dstune-mpi: warning: ./.deepspeed_env line {line} is no variable: "
-                                                "DeepSpeed's launcher ends there\n" for line in (2, 3))), ["A=1"])
+        said = "".join(f"dstune-mpi: warning: ./.deepspeed_env line {line} is not a variable: DeepSpeed's launcher ends "
+                       "there\n" for line in (2, 3))
+        self.assertEqual(self.handed_on(said), ["A=1"])
 
     def test_another_file_may_be_named(self):
         self.write("here/.deepspeed_env", "A=1\n")

@@ -202,7 +202,7 @@ class SeveralGpus(unittest.TestCase):
 
     def test_messages_must_be_right_and_even(self):
         check = self.checks(2)[0]
-        for last, verdict in (("nobody is slow, and all values arrived right", "passed"),
+        for last, verdict in (("no rank is slow, and all values arrived intact", "passed"),
                               ("slow: rank 2 on host", "mend: slow: rank 2 on host")):
             rows = check.rows(ended(MESSAGES + last))
             self.assertEqual([row.verdict for row in rows], [verdict, "passed", "passed"])
@@ -212,7 +212,7 @@ class SeveralGpus(unittest.TestCase):
         self.assertEqual((row.result, row.verdict),
                          (FAILED, "mend: NCCL or the network, values arrived wrong"))
         self.assertIn("a sum was wrong on rank 1", row.detail)
-        self.assertEqual(check.rows(ended("nobody is slow, and all values arrived right"))[0].result, FAILED)
+        self.assertEqual(check.rows(ended("no rank is slow, and all values arrived intact"))[0].result, FAILED)
 
 
 class Kills(unittest.TestCase):

@@ -41,7 +41,7 @@ class SetupTest(unittest.TestCase):
         done = self.setup(missing=["ccache", "libdnnl-dev"])
 
         self.assertEqual(done.returncode, 0)
-        self.assertEqual(done.stderr, "setup: going on without ccache libdnnl-dev, which only root can install\n")
+        self.assertEqual(done.stderr, "setup: continuing without ccache libdnnl-dev, which only root can install\n")
 
     def test_what_is_needed_is_asked_for_alone(self):
         done = self.setup(missing=["libre2-dev", "ccache", "libgtest-dev"])
@@ -64,7 +64,7 @@ class SetupTest(unittest.TestCase):
         with_modules = self.run_setup()
 
         self.assertNotEqual(without.returncode, 0)
-        self.assertIn("this is no Debian", without.stderr)
+        self.assertIn("this is neither Debian", without.stderr)
         self.assertEqual(with_modules.returncode, 0)
 
 

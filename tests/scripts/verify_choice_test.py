@@ -198,7 +198,7 @@ class Models(unittest.TestCase):
         model = models.config_json({"dstune": {"model": "pythia-14m"}}, pathlib.Path("config.json"))
 
         self.assertEqual((model["model_type"], model["hidden_size"]), ("gpt_neox", 128))
-        with self.assertRaisesRegex(tuned.InputFault, "no-such-model is no file"):
+        with self.assertRaisesRegex(tuned.InputFault, "no-such-model is neither a file"):
             models.config_json({"dstune": {"model": "no-such-model"}}, pathlib.Path("config.json"))
 
     def test_a_path_is_relative_to_the_configuration(self):

@@ -220,7 +220,7 @@ class Mutations(unittest.TestCase):
 
         texts = [each.text for each in result.judge()[2] if each.what == "communication"]
 
-        self.assertEqual(texts, ["z3_1 sends otherwise: all_reduce fp32 3 calls of 26 elements, 104 bytes here, 4 "
+        self.assertEqual(texts, ["z3_1 sends something else: all_reduce fp32 3 calls of 26 elements, 104 bytes here, 4 "
                                  "calls of 26 elements, 104 bytes in DeepSpeed"])
 
     def test_a_pick_within_two_percent_is_good_and_within_noise_cannot_be_told(self):

@@ -43,9 +43,11 @@ std::size_t& log_columns() {
 }
 
 // Each line is one write call, so that lines of several ranks in one file do not mix.
-void write_line(std::string_view prefix, std::string_view message) {
+/// @param width  where lines are broken unless a terminal's width is known; 0: nowhere
+void write_line(std::string_view prefix, std::string_view message, std::size_t width = 0) {
   std::string text = std::string(prefix).append(printable_lines(message));
-  if (log_columns() > 0) text = wrapped(text, log_columns(), "  ");
+  if (log_columns() > 0) width = log_columns();
+  if (width > 0) text = wrapped(text, width, "  ");
   const std::lock_guard lock(below().mutex);
   std::string line(below().text.empty() ? "" : kEraseShown);
   line.append(text).append("\n").append(below().text);
@@ -60,7 +62,7 @@ std::string& debug_prefix() {
 }  // namespace
 
 void log_line(std::string_view message) { write_line("", message); }
-void log_warning(std::string_view message) { write_line("warning: ", message); }
+void log_warning(std::string_view message) { write_line("warning: ", message, kLineWidth); }
 void log_error(std::string_view message) { write_line("error: ", message); }
 
 void log_debug(std::string_view message) {

@@ -11,8 +11,9 @@ namespace dstune {
 /// Writes one line without a prefix.
 void log_line(std::string_view message);
 
-/// Writes "warning: ...". The message should end with what to do, and name the numbers on which it
-/// was decided.
+/// Writes "warning: ...", in lines of at most kLineWidth columns, those after the first indented by
+/// two blanks; longer words stay whole. The message should end with what to do, and name the
+/// numbers on which it was decided.
 void log_warning(std::string_view message);
 
 /// Writes "error: ...".

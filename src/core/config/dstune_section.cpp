@@ -119,6 +119,11 @@ std::optional<ModelSpec> find_model(const SectionReader& reader, const CommandLi
                                     const std::string& source, Problems& problems,
                                     ModelRemarks& remarks) {
   if (options.model) {
+    const auto* const own = reader.find("model");
+    if (own != nullptr && *own != json::value(*options.model)) {
+      remarks.warnings.push_back(concat("--model ", *options.model, " overrides /dstune/model",
+                                        ", which is ", describe(*own)));
+    }
     const std::filesystem::path folder = std::filesystem::path(source).parent_path();
     return read_model_name(*options.model, {".", folder}, "--model", problems, remarks);
   }

@@ -120,8 +120,9 @@ std::string nearest_text(const TuningConfig& config, std::int64_t product,
   if (above != can_be.begin()) nearest.push_back(concat(*std::prev(above)));
   if (above != can_be.end()) nearest.push_back(concat(*above));
   if (nearest.empty()) return "";
-  return concat(nearest.size() == 1 ? "; the nearest that goes is " : "; the nearest that go are ",
-                join(nearest, " and "));
+  return concat(
+      nearest.size() == 1 ? "; the nearest that works is " : "; the nearest that work are ",
+      join(nearest, " and "));
 }
 
 std::string micro_batches_text(const TuningConfig& config) {
@@ -149,19 +150,19 @@ std::string fixed_batch_fault(const TuningConfig& config, std::optional<int> ran
   const std::string product = join(factors.names, " x ");
   if (factors.are_all && factors.product > kLargestBatch) {
     return concat("is ", total, ", but ", product, " are more than ", kLargestBatch,
-                  "; what goes is \"auto\" for the micro-batch or the accumulation steps");
+                  "; what works is \"auto\" for the micro-batch or the accumulation steps");
   }
   if (factors.are_all && factors.product != total) {
-    return concat("is ", total, ", but ", product, " are ", factors.product, "; what goes is ",
+    return concat("is ", total, ", but ", product, " are ", factors.product, "; what works is ",
                   factors.product, ", or \"auto\" for the micro-batch or the accumulation steps");
   }
   if (total % factors.product != 0) {
-    return concat("is ", total, ", which is no multiple of ", product,
+    return concat("is ", total, ", which is not a multiple of ", product,
                   nearest_text(config, factors.product, ranks));
   }
   if (!ranks || !splits_of(config, total, *ranks).empty()) return "";
-  return concat("is ", total, ", which no micro-batch ", micro_batches_text(config), " makes on ",
-                product, nearest_text(config, factors.product, ranks));
+  return concat("is ", total, ", which no micro-batch ", micro_batches_text(config),
+                " can produce on ", product, nearest_text(config, factors.product, ranks));
 }
 
 }  // namespace dstune

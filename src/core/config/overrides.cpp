@@ -142,7 +142,7 @@ void leave_out(json::object& file, const json::object& given, const std::string&
   std::vector<std::string> names;
   std::vector<std::string> pointers;
   collect_names(given, "", names, pointers);
-  problems.add("--without", concat("is ", in_quotes(key), ", which stands nowhere in the file",
+  problems.add("--without", concat("is ", in_quotes(key), ", which is not in the file",
                                    suggestion(key, is_pointer(key) ? pointers : names)));
 }
 
@@ -163,7 +163,7 @@ void set_enabled(json::object& file, const std::string& name, bool on, Overrides
   json::object& object = section->get_object();
   const auto enabled = enabled_of(object);
   if (enabled && enabled->is_bool() && enabled->get_bool() != on) {
-    overrides.warnings.push_back(concat("--precision wins over /", name, "/enabled, which is ",
+    overrides.warnings.push_back(concat("--precision overrides /", name, "/enabled, which is ",
                                         enabled->get_bool() ? "true" : "false"));
   }
   object["enabled"] = on;
@@ -204,7 +204,7 @@ std::string open_precision(const json::object& file) {
 void settle_precision(json::object& file, const CommandLine& options, Overrides& overrides) {
   if (options.precision) {
     enable_only(file, *options.precision, overrides);
-    overrides.notes.push_back(concat("tuned in ", *options.precision, ", by --precision"));
+    overrides.notes.push_back(concat("tuned in ", *options.precision, ", as --precision says"));
     return;
   }
   overrides.open_precision = open_precision(file);
@@ -218,7 +218,7 @@ void set_value(json::object& object, const std::string& pointer, std::string_vie
                const char* key, const json::value& value, Overrides& overrides) {
   const auto* const given = object.if_contains(key);
   if (given != nullptr && !given->is_null() && !is_auto(*given) && *given != value) {
-    overrides.warnings.push_back(concat(flag, " ", to_json_text(value, 0), " wins over ",
+    overrides.warnings.push_back(concat(flag, " ", to_json_text(value, 0), " overrides ",
                                         child(pointer, key), ", which is ", shortened(*given)));
   }
   object[key] = value;
@@ -236,7 +236,7 @@ void drop_lengths(json::object& dstune, const json::value& tokens, Overrides& ov
   const auto* const lengths = dstune.if_contains("lengths");
   if (lengths == nullptr || !(lengths->is_number() || lengths->is_array())) return;
   overrides.warnings.push_back(concat("--sequence-length ", to_json_text(tokens, 0),
-                                      " wins over /dstune/lengths, which is ",
+                                      " overrides /dstune/lengths, which is ",
                                       shortened(*lengths)));
   dstune.erase("lengths");
 }
@@ -298,8 +298,8 @@ Overrides apply_overrides(json::object& file, const CommandLine& options, Proble
 
 std::string open_precision_text(std::string_view precision) {
   if (precision.empty()) return "";
-  return concat(precision, ", since the file leaves it to the Trainer (\"auto\"); --precision ",
-                precision == "bf16" ? "fp16" : "bf16", " or fp32 says otherwise");
+  return concat(precision, ", assumed since no precision is set (\"auto\"); use --precision ",
+                precision == "bf16" ? "fp16" : "bf16", " or fp32 to change it");
 }
 
 }  // namespace dstune

@@ -33,8 +33,8 @@ struct Overrides {
 /// seen later (core/search/feasibility/precision.hpp).
 Overrides apply_overrides(json::object& file, const CommandLine& options, Problems& problems);
 
-/// "bf16, since the file leaves it to the Trainer ("auto"); --precision fp16 or fp32 says
-/// otherwise", of an open_precision; "" of none.
+/// "bf16, assumed since no precision is set ("auto"); use --precision fp16 or fp32 to change it",
+/// of an open_precision; "" of none.
 std::string open_precision_text(std::string_view precision);
 
 }  // namespace dstune

@@ -17,8 +17,8 @@ std::string accepted() {
 DeepSpeedVersion at_most_the_newest(const DeepSpeedVersion& version, std::string_view where,
                                     Problems& problems) {
   if (version <= kNewestDeepSpeed) return version;
-  problems.warn(where, concat("is ", to_text(version), ", which is newer than all that is known: ",
-                              to_text(kNewestDeepSpeed), " is taken for it"));
+  problems.warn(where, concat("is ", to_text(version), ", which is newer than all known releases: ",
+                              to_text(kNewestDeepSpeed), " is used instead"));
   return kNewestDeepSpeed;
 }
 
@@ -40,7 +40,7 @@ DeepSpeedVersion version_of_installed(std::string_view text, Problems& problems)
   }
   const DeepSpeedVersion taken = version ? kOldestDeepSpeed : kNewestDeepSpeed;
   problems.warn(kOption, concat("is ", in_quotes(text), "; ", accepted(), ": ", to_text(taken),
-                                " is taken for it"));
+                                " is used instead"));
   return taken;
 }
 
@@ -129,8 +129,8 @@ std::string note_of_zero_init(const json::object& file, const DeepSpeedVersion& 
     return "";
   }
   return concat(
-      "the model is taken to be made under zero.Init, as from_pretrained does where the "
-      "Trainer has its configuration; without it DeepSpeed ",
+      "the model is assumed to be created under zero.Init, as by from_pretrained when the Trainer "
+      "has its configuration; without it DeepSpeed ",
       to_text(version), " keeps the weights of linear layers in stage 3 from forward to ",
       "backward: \"dstune\": {\"zero_init\": false}");
 }

@@ -12,7 +12,7 @@
 namespace dstune {
 
 /// dstune.deepspeed_version of the file, else `installed`, else the newest known. A newer one
-/// than that is taken for it, with a warning; so is an `installed` one that is older than all known
+/// than that is used instead, with a warning; so is an `installed` one that is older than all known
 /// ones, or no version. A text of another type is not this function's fault to name.
 DeepSpeedVersion read_deepspeed_version(const json::object& file,
                                         const std::optional<std::string>& installed,

@@ -181,13 +181,12 @@ std::string_view preset_of(const HostOverhead& overhead) {
 std::string preset_cost(const HostOverhead& overhead) {
   const std::string_view preset = preset_of(overhead);
   if (preset == kGlooOverhead) {
-    return "a pick by it was 10 and 18 % slower in DeepSpeed than the fastest configuration, and "
-           "up to 30 % in one batch; calibrated ones were never told from the fastest";
+    return "its picks were 10 and 18 % slower in DeepSpeed than the fastest configuration, and up "
+           "to 30 % in one batch; calibrated picks were never distinguishable from the fastest";
   }
   if (preset != kCudaOverhead) return "";
-  return "on an H200 a pick by it was the fastest of 6 configurations of one model, and 9 % "
-         "slower, "
-         "which was not told apart, than the fastest of 3 of another";
+  return "on an H200 its pick was the fastest of 6 configurations of one model, and for another "
+         "model 9 % slower than the fastest of 3, within noise";
 }
 
 std::string describe(const HostOverhead& overhead) {

@@ -110,7 +110,7 @@ void find_unsupported_sums(const json::object& offload, StepConfig& config) {
   add(config.stage < 3 && !is_fp32, " other than fp32");
   add(config.stage == 1 && config.dtype == DType::bf16 && is_fp32 &&
           read_text(offload, "device", "none") == "nvme",
-      " in bf16 and stage 1 and device nvme (an error of DeepSpeed's)");
+      " in bf16 and stage 1 and device nvme (a DeepSpeed bug)");
 }
 
 // The engine cuts files at multiples of 4 KiB, as every drive takes them. Of a larger request Linux
@@ -119,7 +119,7 @@ void find_unsupported_aio(const json::object& aio, StepConfig& config) {
   constexpr Bytes kLargestLogicalBlock = 4096;
   constexpr Bytes kMostOfLinux = (Bytes{1} << 31U) - kLargestLogicalBlock;
   if (config.aio.block_size % kLargestLogicalBlock != 0) {
-    config.unsupported.emplace_back("aio.block_size that is no multiple of 4096");
+    config.unsupported.emplace_back("aio.block_size that is not a multiple of 4096");
   }
   if (config.aio.block_size > kMostOfLinux) {
     config.unsupported.emplace_back("aio.block_size above 2 GiB - 4096");
@@ -136,7 +136,7 @@ void find_unsupported_offload(const json::object& offload, StepConfig& config) {
   };
   const bool is_stage_3 = config.stage == 3;
   add(is_stage_3 && config.offload_ratio < 1 && !is<AdamSettings>(config.optimizer),
-      ".ratio below 1 with another optimizer than Adam (an error of DeepSpeed's)");
+      ".ratio below 1 with an optimizer other than Adam (a DeepSpeed bug)");
   add(config.swaps_optimizer() && config.offload_ratio < 1, ".ratio below 1 with device nvme");
   add(is_on(offload, "super_offload"), ".super_offload");
   add(!has_cpu_optimizer(config.optimizer), " with an optimizer that has no CPU kernel");
@@ -169,7 +169,7 @@ void find_unsupported_zero(const json::object& zero, StepConfig& config) {
     if (asked_for) config.unsupported.push_back(concat("zero_optimization.", key));
   };
   add(config.stage < 3 && ratio_of(section(zero, "offload_optimizer")) < 1,
-      "offload_optimizer.ratio below stage 3 (an error of DeepSpeed's)");
+      "offload_optimizer.ratio below stage 3 (a DeepSpeed bug)");
   add(is_on(zero, "cpu_offload"), "cpu_offload");
   add(config.stage == 0 && config.offloads_optimizer(), "offload_optimizer");
   if (config.stage == 0) return;

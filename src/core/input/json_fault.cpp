@@ -147,7 +147,7 @@ std::string wrong_in_string(std::string_view text, std::size_t& offset, std::siz
   if (code == '\n' || code == '\r') {
     const auto line = text.substr(begin + 1, offset - begin - 1);
     offset = begin;
-    return concat("has a string that its line does not end: a quote is missing after ",
+    return concat("has a string that is not closed on its line: a quote is missing after ",
                   in_quotes(line));
   }
   if (code < 0x20U) return "has a control character in a string; a tab is written \\t";
@@ -161,7 +161,7 @@ std::string unexpected(std::string_view text, std::size_t& offset,
   if (before.slash != Scan::kNone) {
     offset = before.slash;
     return concat("has ", in_quotes(piece_at(text.substr(offset))),
-                  " where JSON does not allow it; a text stands in double quotes");
+                  " where JSON does not allow it; strings are written in double quotes");
   }
   if (offset >= text.size()) return too_early();
   if (before.string != Scan::kNone) return wrong_in_string(text, offset, before.string);
@@ -172,8 +172,8 @@ std::string unexpected(std::string_view text, std::size_t& offset,
     return "has a character outside a string";
   }
   if (is_word(letter)) return unexpected_word(word_at(text, offset));
-  if (letter == '\'') return "has a single quote; JSON strings stand in double quotes";
-  if (letter == '\0') return "has a zero byte: this is no text file";
+  if (letter == '\'') return "has a single quote; JSON strings are written in double quotes";
+  if (letter == '\0') return "has a zero byte: this is not a text file";
   if (is_template_mark(text, offset)) {
     return with_placeholder(template_mark_at(text.substr(offset)));
   }

@@ -29,7 +29,7 @@ std::string accepted_numbers(const KeyRule& rule) {
 }
 
 std::string accepted_texts(const KeyRule& rule) {
-  if (rule.choices.empty()) return rule.may_be_empty ? "a text" : "a text that is not empty";
+  if (rule.choices.empty()) return rule.may_be_empty ? "a string" : "a non-empty string";
   auto words = split(rule.choices, '|');
   for (auto& word : words) word = in_quotes(word);
   return join(words, ", ");
@@ -49,7 +49,7 @@ std::string accepted_kind(const KeyRule& rule) {
       return "an object";
     case ValueKind::list:
       if (!rule.choices.empty()) return concat("a list of ", accepted_texts(rule));
-      return rule.of_texts ? "a list of texts" : "a list";
+      return rule.of_texts ? "a list of strings" : "a list";
     case ValueKind::any:
       break;
   }

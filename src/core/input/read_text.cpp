@@ -50,7 +50,7 @@ class Reader {
     // which waits for the first writer.
     if (is_named && !wait_for_input(file_.get(), patience_.for_writer) &&
         read_piece(text) == Piece::end) {
-      return concat("is a pipe that nobody has written to for ", in_seconds(patience_.for_writer));
+      return concat("is a pipe that nothing was written to for ", in_seconds(patience_.for_writer));
     }
     while (text.size() <= max_bytes) {
       if (!wait_for_input(file_.get(), patience_.for_data)) {
@@ -98,7 +98,8 @@ std::optional<std::string> read_text_file(const std::filesystem::path& path, std
   const std::string fault = Reader(std::move(file), patience).read(text, max_bytes, is_named);
   if (!fault.empty()) return fail(fault);
   if (text.size() > max_bytes) {
-    return fail(concat("is longer than ", format_bytes(max_bytes), ": this is no configuration"));
+    return fail(
+        concat("is longer than ", format_bytes(max_bytes), ": this is not a configuration"));
   }
   return text;
 }

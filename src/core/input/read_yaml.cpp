@@ -182,7 +182,7 @@ class ValueMaker final : public YAML::EventHandler {
   }
 
   static std::string text_of_key(const YAML::Mark& mark, const json::value& key) {
-    if (key.is_structured()) throw Refused(mark, "has a key that is no text");
+    if (key.is_structured()) throw Refused(mark, "has a key that is not a string");
     const auto* const text = key.if_string();
     return text != nullptr ? std::string(*text) : to_json_text(key, 0);
   }
@@ -211,7 +211,7 @@ std::optional<json::value> parse_config_yaml(std::string_view text, Problems& pr
   } catch (const Refused& refused) {
     problems.add(place_of(refused.mark()), refused.what());
   } catch (const YAML::Exception& fault) {
-    problems.add(place_of(fault.mark), concat("is no YAML: ", fault.msg));
+    problems.add(place_of(fault.mark), concat("is not YAML: ", fault.msg));
   }
   return std::nullopt;
 }

@@ -62,7 +62,7 @@ void warn_of_unknown_keys(const json::object& config, const Section& section,
     const std::string_view key(member.key());
     if (holds(read, key) || holds(no_op_keys, key) || holds(kOfPretrainedConfig, key)) continue;
     unknown.warn(child(pointer, key),
-                 concat("is no key of ", family, " and has no effect", suggestion(key, read)));
+                 concat("is not a key of ", family, " and has no effect", suggestion(key, read)));
   }
   for (auto& warning : unknown.warnings()) warnings.push_back(std::move(warning));
 }

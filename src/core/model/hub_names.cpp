@@ -102,8 +102,12 @@ constexpr HubNames kHubNames[] = {
     {"gemma-2-27b", "google/gemma-2-27b google/gemma-2-27b-it"},
     {"gemma-3-270m", "google/gemma-3-270m google/gemma-3-270m-it"},
     {"gemma-3-1b", "google/gemma-3-1b-pt google/gemma-3-1b-it"},
+    {"gemma-3-4b", "google/gemma-3-4b-pt google/gemma-3-4b-it", true},
+    {"gemma-3-12b", "google/gemma-3-12b-pt google/gemma-3-12b-it", true},
+    {"gemma-3-27b", "google/gemma-3-27b-pt google/gemma-3-27b-it", true},
     {"phi-3-mini-4k", "microsoft/Phi-3-mini-4k-instruct"},
     {"phi-3-medium-4k", "microsoft/Phi-3-medium-4k-instruct"},
+    {"phi-3.5-mini", "microsoft/Phi-3.5-mini-instruct"},
     {"phi-4", "microsoft/phi-4"},
     {"phi-4-mini", "microsoft/Phi-4-mini-instruct"},
     {"mixtral-8x7b", "mistralai/Mixtral-8x7B-v0.1 mistralai/Mixtral-8x7B-Instruct-v0.1"},
@@ -180,7 +184,7 @@ HubPreset find_hub_preset(std::string_view name) {
   const std::string plain = lower(name);
   for (const HubNames& row : kHubNames) {
     for (const std::string_view hub_name : row.each()) {
-      if (lower(hub_name) == plain) return {hub_name, row.preset};
+      if (lower(hub_name) == plain) return {hub_name, row.preset, row.has_vision};
     }
   }
   return {};

@@ -11,7 +11,8 @@ namespace dstune {
 /// fine-tuned from it with the same shapes, and former names of either.
 struct HubNames {
   std::string_view preset;
-  std::string_view names;  ///< "ORG/NAME", with blanks between; the model itself comes first
+  std::string_view names;   ///< "ORG/NAME", with blanks between; the model itself comes first
+  bool has_vision = false;  ///< they read pictures, too: the preset is their language model alone
 
   /// Each of `names`.
   std::vector<std::string_view> each() const;
@@ -24,6 +25,7 @@ std::span<const HubNames> hub_names();
 struct HubPreset {
   std::string_view hub_name;
   std::string_view preset;
+  bool has_vision = false;  ///< see HubNames
 };
 
 /// @param name  in any case, as the hub takes it

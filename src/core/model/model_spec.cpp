@@ -2,11 +2,11 @@
 
 #include <stdexcept>
 
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value_to.hpp>
 
 #include "core/base/json.hpp"
+#include "core/base/json_parser.hpp"
 #include "core/base/text.hpp"
 
 namespace dstune {
@@ -36,7 +36,7 @@ json::object to_json(const ModelSpec& spec) {
   if (spec.classifier_dropout != 0) object["classifier_dropout"] = spec.classifier_dropout;
   if (spec.expert_imbalance) object["expert_imbalance"] = *spec.expert_imbalance;
   if (spec.target_length != 0) object["target_length"] = spec.target_length;
-  if (spec.own != kNothingOwn) object["own"] = json::parse(spec.own);
+  if (spec.own != kNothingOwn) object["own"] = parse_json(spec.own);
   write(spec.fine_tuning, object);
   return object;
 }

@@ -39,7 +39,7 @@ constexpr KeyRule kRopeRules[] = {
 };
 constexpr Section kRope{.rules = kRopeRules,
                         .other_keys = true,
-                        .other_keys_warning = "is no rotary setting and has no effect"};
+                        .other_keys_warning = "is not a rotary setting and has no effect"};
 
 bool has(const json::object& object, std::string_view key) {
   const auto* value = object.if_contains(key);
@@ -66,7 +66,7 @@ void check_factors(const json::object& rope, const char* key, std::int64_t colum
   }
   if (is_right) return;
   problems.add(child(pointer, key),
-               concat("is no list of ", columns / 2, " numbers above 0, half a head's columns"));
+               concat("is not a list of ", columns / 2, " numbers above 0, half a head's columns"));
 }
 
 void check_kind(const json::object& rope, std::int64_t columns, std::string_view pointer,

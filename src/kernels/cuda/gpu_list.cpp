@@ -51,7 +51,7 @@ std::string reason_of(cudaError_t error) {
       if (driver == 0) return "no NVIDIA driver is installed";
       const int built = this_compilation().cuda;
       return concat("the NVIDIA driver is for CUDA ", cuda_version_text(driver),
-                    "; this program is of CUDA ", cuda_version_text(built), ", which ",
+                    "; this program was built with CUDA ", cuda_version_text(built), ", which ",
                     least_driver(built) == 0 ? "needs a newer one" : needed_driver_text(built));
     }
   }

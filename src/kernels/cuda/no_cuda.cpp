@@ -9,7 +9,7 @@ std::vector<std::string> gpus() { return {}; }
 
 std::vector<std::string> library_versions() { return {}; }
 
-std::string why_unavailable() { return "this build is without CUDA"; }
+std::string why_unavailable() { return "this build has no CUDA"; }
 
 DeviceInfo describe_device(const Placement& /*placement*/) {
   DeviceInfo info;

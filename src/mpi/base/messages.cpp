@@ -70,7 +70,7 @@ std::optional<Message> Mailbox::take(MPI_Message handle, const MPI_Status& statu
   std::string piece(static_cast<std::size_t>(size), '\0');
   DSTUNE_MPI_CHECK(MPI_Mrecv(piece.data(), size, MPI_CHAR, &handle, MPI_STATUS_IGNORE));
   if (piece.empty() || status.MPI_TAG >= kMessageKinds) {
-    throw MpiError(concat("rank ", status.MPI_SOURCE, " sent what is no message"));
+    throw MpiError(concat("rank ", status.MPI_SOURCE, " sent something that is not a message"));
   }
   std::string& text = partial_[status.MPI_SOURCE];
   text.append(piece, 1);

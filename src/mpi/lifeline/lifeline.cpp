@@ -170,7 +170,7 @@ void Lifeline::failed(int error) {
   if (!known_host_) host_ = (host_ + 1) % address_.hosts.size();
   if (attempts_ < kMostAttempts) return;
   state_ = State::given_up;
-  log_debug("no line to rank 0; heartbeats have to do");
+  log_debug("no connection to rank 0; relying on heartbeats");
 }
 
 }  // namespace dstune

@@ -35,6 +35,18 @@ TEST(Log, LinesMayBeBrokenBetweenWords) {
   EXPECT_EQ(text, "warning: one two\n  three four five\none two three four five\n");
 }
 
+TEST(Log, WrapsAWarningThatIsWiderThanALine) {
+  const std::string word(30, 'w');
+  const std::string path(120, 'p');
+  std::string message = word;
+  for (int i = 0; i < 4; ++i) message += " " + word;
+
+  const std::string text = written_by([&] { log_warning(message + " " + path); });
+
+  EXPECT_EQ(text, "warning: " + word + " " + word + "\n  " + word + " " + word + " " + word +
+                      "\n  " + path + "\n");
+}
+
 TEST(Log, WhatIsShownBelowMovesDownWithEachLine) {
   constexpr const char* kErase = "\r\033[K";
   const std::string below = "\033[?7lrunning\033[?7h\r";

@@ -125,6 +125,8 @@ TEST(ReadDstune, OptionsWinOverTheFile) {
            options);
 
   EXPECT_EQ(faults, Faults{});
+  EXPECT_EQ(config.warnings,
+            Faults{"--model gpt2-medium overrides /dstune/model, which is \"absent\""});
   EXPECT_EQ(config.settings.model.name, "gpt2-medium");
   EXPECT_EQ(config.settings.memory_limit, 5000U);
   EXPECT_EQ(config.ranks_per_experiment, 3);
@@ -139,7 +141,7 @@ TEST(ReadDstune, FaultsOfAnOptionNameTheFlag) {
   const auto faults = read("{}", options).faults;
 
   ASSERT_EQ(faults.size(), 1U);
-  EXPECT_EQ(faults[0].rfind("--model  is \"absent.json\", no preset and no file", 0), 0U);
+  EXPECT_EQ(faults[0].rfind("--model  is \"absent.json\", neither a preset nor a file", 0), 0U);
 }
 
 TEST(ReadDstune, FindsTheModelBesideTheConfiguration) {

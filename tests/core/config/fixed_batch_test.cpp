@@ -19,7 +19,7 @@ TEST(FixedBatchSplits, AreAllPairsThatMakeTheBatchExactly) {
   EXPECT_THAT(fixed_batch_splits(of(36), 2),
               ElementsAre(BatchSplit{1, 18}, BatchSplit{2, 9}, BatchSplit{3, 6}, BatchSplit{6, 3},
                           BatchSplit{9, 2}, BatchSplit{18, 1}));
-  EXPECT_THAT(fixed_batch_splits(of(50), 4), IsEmpty()) << "50 is no multiple of 4";
+  EXPECT_THAT(fixed_batch_splits(of(50), 4), IsEmpty()) << "50 is not a multiple of 4";
   EXPECT_THAT(fixed_batch_splits(TuningConfig{}, 4), IsEmpty()) << "nothing is fixed";
 }
 
@@ -53,9 +53,9 @@ TEST(FixedBatchSplits, AreAllWhereTheMicroBatchIsANumberToo) {
 
 TEST(FixedBatchFault, NamesTheNearestBatchesThatGo) {
   EXPECT_EQ(fixed_batch_fault(of(60), 8),
-            "is 60, which is no multiple of 8 ranks; the nearest that go are 56 and 64");
+            "is 60, which is not a multiple of 8 ranks; the nearest that work are 56 and 64");
   EXPECT_EQ(fixed_batch_fault(of(5), 8),
-            "is 5, which is no multiple of 8 ranks; the nearest that goes is 8");
+            "is 5, which is not a multiple of 8 ranks; the nearest that works is 8");
   EXPECT_EQ(fixed_batch_fault(of(64), 8), "");
   EXPECT_EQ(fixed_batch_fault(of(61), std::nullopt), "") << "the ranks are not known";
   EXPECT_EQ(fixed_batch_fault(TuningConfig{}, 8), "");
@@ -72,10 +72,11 @@ TEST(FixedBatchFault, HoldsWhateverTheNumbersAre) {
   all.start_micro_batch = 1'000'000'000;
 
   EXPECT_EQ(fixed_batch_fault(huge, 64),
-            "is 9, which is no multiple of accumulation steps 536870912 x 64 ranks");
-  EXPECT_EQ(fixed_batch_fault(all, 64),
-            "is 9, but micro-batch 1000000000 x accumulation steps 536870912 x 64 ranks are more "
-            "than 1000000000; what goes is \"auto\" for the micro-batch or the accumulation steps");
+            "is 9, which is not a multiple of accumulation steps 536870912 x 64 ranks");
+  EXPECT_EQ(
+      fixed_batch_fault(all, 64),
+      "is 9, but micro-batch 1000000000 x accumulation steps 536870912 x 64 ranks are more "
+      "than 1000000000; what works is \"auto\" for the micro-batch or the accumulation steps");
 }
 
 TEST(FixedBatchSplits, TakeAListWhateverTheLimitsOfASearch) {
@@ -94,12 +95,14 @@ TEST(FixedBatchFault, SaysWhichMicroBatchesMakeItNot) {
   accumulated.accumulation_steps = 1;
   accumulated.autotuning.max_train_micro_batch_size_per_gpu = 64;
 
-  EXPECT_EQ(fixed_batch_fault(listed, 2),
-            "is 14, which no micro-batch of the list 2, 4 makes on 2 ranks; the nearest that go "
-            "are 12 and 16");
-  EXPECT_EQ(fixed_batch_fault(accumulated, 2),
-            "is 4096, which no micro-batch within autotuning's 1 to 64 makes on accumulation steps "
-            "1 x 2 ranks; the nearest that goes is 128");
+  EXPECT_EQ(
+      fixed_batch_fault(listed, 2),
+      "is 14, which no micro-batch of the list 2, 4 can produce on 2 ranks; the nearest that work "
+      "are 12 and 16");
+  EXPECT_EQ(
+      fixed_batch_fault(accumulated, 2),
+      "is 4096, which no micro-batch within autotuning's 1 to 64 can produce on accumulation steps "
+      "1 x 2 ranks; the nearest that works is 128");
 }
 
 }  // namespace

@@ -81,10 +81,10 @@ TEST(Without, TakesAKeyThatIsNamedTwice) {
 TEST(Without, RefusesAKeyThatIsNotThere) {
   EXPECT_EQ(
       without(R"({"zero_optimization":{"offload_optimizer":{}}})", {"offload_optimiser"}).faults,
-      Faults{"--without  is \"offload_optimiser\", which stands nowhere in the file; did you "
+      Faults{"--without  is \"offload_optimiser\", which is not in the file; did you "
              "mean \"offload_optimizer\"?"});
   EXPECT_EQ(without(R"({"a":{"b":1}})", {"/a/c"}).faults,
-            Faults{"--without  is \"/a/c\", which stands nowhere in the file; did you mean "
+            Faults{"--without  is \"/a/c\", which is not in the file; did you mean "
                    "\"/a/b\"?"});
   EXPECT_EQ(without("{}", {"/a", ""}).faults.size(), 2U);
 }
@@ -107,8 +107,8 @@ TEST(Precision, WinsOverTheFileAndSaysSo) {
   const auto result = in_precision(R"({"fp16":{"enabled":true}})", "bf16");
 
   EXPECT_EQ(result.text, R"({"fp16":{"enabled":false},"bf16":{"enabled":true}})");
-  EXPECT_EQ(result.overrides.warnings, Texts{"--precision wins over /fp16/enabled, which is true"});
-  EXPECT_EQ(result.overrides.notes, Texts{"tuned in bf16, by --precision"});
+  EXPECT_EQ(result.overrides.warnings, Texts{"--precision overrides /fp16/enabled, which is true"});
+  EXPECT_EQ(result.overrides.notes, Texts{"tuned in bf16, as --precision says"});
 }
 
 TEST(Precision, TakesWhatIsEnabledAsTheChecksDo) {
@@ -118,7 +118,7 @@ TEST(Precision, TakesWhatIsEnabledAsTheChecksDo) {
   EXPECT_EQ(apply(R"({"fp16":{"enabled":"auto"},"bf16":{"enabled":1}})", {}).overrides.notes,
             Texts{});
   EXPECT_EQ(in_precision(text, "fp16").overrides.warnings,
-            Texts{"--precision wins over /bf16/enabled, which is true"});
+            Texts{"--precision overrides /bf16/enabled, which is true"});
 }
 
 TEST(Precision, IsBf16WhereTheFileLeavesItOpen) {
@@ -128,8 +128,8 @@ TEST(Precision, IsBf16WhereTheFileLeavesItOpen) {
   EXPECT_EQ(result.text, R"({"fp16":{"enabled":false},"bf16":{"enabled":true}})");
   EXPECT_EQ(result.overrides.open_precision, "bf16");
   EXPECT_EQ(result.overrides.notes,
-            Texts{"tuned in bf16, since the file leaves it to the Trainer (\"auto\"); --precision "
-                  "fp16 or fp32 says otherwise"});
+            Texts{"tuned in bf16, assumed since no precision is set (\"auto\"); use --precision "
+                  "fp16 or fp32 to change it"});
   EXPECT_EQ(apply(R"({"bfloat16":{"enabled":"auto"}})", {}).text,
             R"({"bfloat16":{"enabled":true}})");
 }
@@ -185,12 +185,12 @@ TEST(Values, WinOverTheFileAndNameBoth) {
 
   EXPECT_EQ(result.text, kAllValues);
   EXPECT_EQ(result.overrides.warnings,
-            (Texts{"--train-batch-size 64 wins over /train_batch_size, which is 32",
-                   "--micro-batch-size 4 wins over /train_micro_batch_size_per_gpu, which is [1,2]",
-                   "--sequence-length 2048 wins over /dstune/sequence_length, which is 512",
-                   R"(--checkpointing {"every_n_layers":2} wins over )"
+            (Texts{"--train-batch-size 64 overrides /train_batch_size, which is 32",
+                   "--micro-batch-size 4 overrides /train_micro_batch_size_per_gpu, which is [1,2]",
+                   "--sequence-length 2048 overrides /dstune/sequence_length, which is 512",
+                   R"(--checkpointing {"every_n_layers":2} overrides )"
                    "/dstune/activation_checkpointing, which is true",
-                   "--lora-r 16 wins over /dstune/lora/r, which is 8"}));
+                   "--lora-r 16 overrides /dstune/lora/r, which is 8"}));
   EXPECT_EQ(apply(kAllValues, all_values()).overrides.warnings, Texts{});
 }
 
@@ -203,7 +203,7 @@ TEST(Values, OneLengthWinsOverSeveralButNotOverThoseThatVary) {
 
   EXPECT_EQ(several.text, R"({"dstune":{"sequence_length":64}})");
   EXPECT_EQ(several.overrides.warnings,
-            Texts{"--sequence-length 64 wins over /dstune/lengths, which is [512,1024]"});
+            Texts{"--sequence-length 64 overrides /dstune/lengths, which is [512,1024]"});
   EXPECT_EQ(varying.text, R"({"dstune":{"lengths":{"batches":"packed"},"sequence_length":64}})");
 }
 

@@ -50,9 +50,8 @@ TEST(ReadDeepSpeedVersion, TakesTheNewestForWhatIsNewer) {
 
   EXPECT_EQ(result.version, kNewestDeepSpeed);
   EXPECT_EQ(result.faults, Faults{});
-  EXPECT_THAT(result.warnings,
-              ElementsAre("/dstune/deepspeed_version is 0.20.0, which is newer than all that is "
-                          "known: 0.19.8 is taken for it"));
+  EXPECT_THAT(result.warnings, ElementsAre("/dstune/deepspeed_version is 0.20.0, which is newer "
+                                           "than all known releases: 0.19.8 is used instead"));
 }
 
 TEST(ReadDeepSpeedVersion, RefusesOldOnesAndOtherTexts) {
@@ -68,8 +67,8 @@ TEST(ReadDeepSpeedVersion, OnlyWarnsOfWhatIsInstalled) {
 
   EXPECT_EQ(old.version, kOldestDeepSpeed);
   EXPECT_EQ(odd.version, kNewestDeepSpeed);
-  EXPECT_THAT(old.warnings, ElementsAre(HasSubstr("0.15.0 is taken for it")));
-  EXPECT_THAT(odd.warnings, ElementsAre(HasSubstr("0.19.8 is taken for it")));
+  EXPECT_THAT(old.warnings, ElementsAre(HasSubstr("0.15.0 is used instead")));
+  EXPECT_THAT(odd.warnings, ElementsAre(HasSubstr("0.19.8 is used instead")));
   EXPECT_EQ(old.faults, Faults{});
   EXPECT_EQ(odd.faults, Faults{});
 }

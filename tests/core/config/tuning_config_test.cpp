@@ -202,10 +202,10 @@ TEST_F(ReadTuningConfig, WarnsOfOffloadingWithoutEffect) {
   EXPECT_THAT(warnings("[2, 3]", "offload_param"),
               testing::ElementsAre("/zero_optimization/offload_param has no effect below stage 3: "
                                    "DeepSpeed ignores it there"));
-  EXPECT_THAT(warnings("[0, 1]", "offload_optimizer"),
-              testing::ElementsAre("/zero_optimization/offload_optimizer rules out stage 0: there "
-                                   "DeepSpeed's CPU optimizer gets parameters on the device, and "
-                                   "dies"));
+  EXPECT_THAT(
+      warnings("[0, 1]", "offload_optimizer"),
+      testing::ElementsAre("/zero_optimization/offload_optimizer rules out stage 0: there "
+                           "DeepSpeed's CPU optimizer gets parameters on the device, and crashes"));
   EXPECT_THAT(warnings("3", "offload_param"), testing::IsEmpty());
   EXPECT_THAT(warnings("[1, 2]", "offload_optimizer"), testing::IsEmpty());
 }
@@ -284,9 +284,9 @@ TEST_F(ReadTuningConfig, NamesTheKeyOfSectionsThatOnlyPassThrough) {
                        "checkpoint": {"tag_validation": "maybe"},
                        "torch_autocast": {"enabled": 5}, "compile": {"deepcompile": "maybe"}})"),
             (Faults{"/timers/throughput/enabled  is 5; accepted: true or false",
-                    "/wandb/project  is 1; accepted: a text",
+                    "/wandb/project  is 1; accepted: a string",
                     "/tensorboard/enable  is unknown; did you mean \"enabled\"?",
-                    "/csv_monitor/job_name  is null; accepted: a text",
+                    "/csv_monitor/job_name  is null; accepted: a string",
                     "/comms_logger/prof_ops  is \"all\"; accepted: a list",
                     "/checkpoint/tag_validation  is \"maybe\"; accepted: \"Warn\", \"Ignore\", "
                     "\"Fail\"",
@@ -334,6 +334,8 @@ TEST_F(ReadTuningConfig, OptionsWin) {
       options);
 
   EXPECT_EQ(config.settings.model.name, "gpt2-large");
+  EXPECT_EQ(config.warnings, std::vector<std::string>{
+                                 "--model gpt2-large overrides /dstune/model, which is \"gpt2\""});
   EXPECT_EQ(config.autotuning.results_dir, "elsewhere");
   EXPECT_EQ(config.objective.train_batch_size, 8);
 }
@@ -345,8 +347,8 @@ TEST_F(ReadTuningConfig, PlanChecksTheBatchAgainstTheWorldSize) {
                                "train_micro_batch_size_per_gpu": 2})";
 
   EXPECT_EQ(faults_of([&] { read(text, options); }),
-            Faults{"/train_batch_size  is 8, which is no multiple of micro-batch 2 x 3 ranks; the "
-                   "nearest that go are 6 and 12"});
+            Faults{"/train_batch_size  is 8, which is not a multiple of micro-batch 2 x 3 ranks; "
+                   "the nearest that work are 6 and 12"});
 }
 
 TEST_F(ReadTuningConfig, LeavesThePrecisionOpenWhereTheFileDoes) {
@@ -405,7 +407,7 @@ TEST_F(ReadTuningConfig, ShowsTheFaultsOfAllSectionsAtOnce) {
               "/train_micro_batch_size_per_gpu  is \"eight\"; accepted: an integer from 1 to "
               "1000000000, a list of them, or \"auto\"",
               "/zero_optimization/overlap_com  is unknown; did you mean \"overlap_comm\"?",
-              "/bf16/enabled  is true and so is /fp16/enabled; accepted: one of them"}));
+              "/bf16/enabled  is true and so is /fp16/enabled; accepted: one of the two"}));
 }
 
 TEST_F(ReadTuningConfig, EverySectionMustBeAnObject) {

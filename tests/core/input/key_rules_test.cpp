@@ -81,7 +81,7 @@ TEST(CheckSection, RejectsEachWrongValueWithWhatIsAccepted) {
                     "/s/fixed  is false; accepted: true", "/s/rate  is 0; accepted: a number > 0",
                     "/s/share  is 1.5; accepted: a number from 0 to 1",
                     "/s/beta  is 1; accepted: a number >= 0 and < 1",
-                    "/s/name  is \"\"; accepted: a text that is not empty",
+                    "/s/name  is \"\"; accepted: a non-empty string",
                     "/s/color  is \"gren\"; did you mean \"green\"? accepted: \"red\", \"green\" "
                     "(for now)",
                     "/s/list  is an object; accepted: a list",
@@ -120,7 +120,7 @@ TEST(CheckSection, TakesBitsForBooleansWhereTheSectionDoes) {
             R"({"enabled":true,"names":"auto"})");
   EXPECT_EQ(check(R"({"enabled":"yes","names":"a"})", kBits).faults,
             (Faults{"/s/enabled  is \"yes\"; accepted: true or false",
-                    "/s/names  is \"a\"; accepted: a list of texts or \"auto\""}));
+                    "/s/names  is \"a\"; accepted: a list of strings or \"auto\""}));
 }
 
 TEST(CheckSection, KeepsUnknownKeysWhereTheSectionIsOpen) {

@@ -114,7 +114,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "line 1, column 7  has \"yes\" where JSON does not allow it"},
         BadText{"BareKey", "{a: 1}", "line 1, column 2  has \"a\" where JSON does not allow it"},
         BadText{"SingleQuotes", "{'a': 1}",
-                "line 1, column 2  has a single quote; JSON strings stand in double quotes"},
+                "line 1, column 2  has a single quote; JSON strings are written in double quotes"},
         BadText{"OpenBracket", "{\"a\": [1, 2",
                 "line 1, column 12  ends too early: a bracket or quote is still open"},
         BadText{"OpenString", "{\"a",
@@ -124,16 +124,15 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{"OpenBracketBehindANewline", "{\"a\": {\"b\": 1},\n",
                 "line 2, column 1  ends too early: a bracket or quote is still open"},
         BadText{"PathWithoutQuotes", "{\"a/b\": 1, // c/d\n\"dir\": /my/dir, /* e/f */ \"b\": 1}",
-                "line 2, column 8  has \"/my/dir\" where JSON does not allow it; a text stands in "
+                "line 2, column 8  has \"/my/dir\" where JSON does not allow it; strings are "
+                "written in double quotes"},
+        BadText{"LoneSlash", "[1 /e]",
+                "line 1, column 4  has \"/e\" where JSON does not allow it; strings are written in "
                 "double quotes"},
-        BadText{
-            "LoneSlash", "[1 /e]",
-            "line 1, column 4  has \"/e\" where JSON does not allow it; a text stands in double "
-            "quotes"},
         BadText{"WindowsPath", R"({"a": "C:\data"})",
                 R"(line 1, column 10  has "\d" in a string; a backslash is written \\)"},
         BadText{"MissingQuote", "{\"a\": \"x,\n \"b\": 2}",
-                "line 1, column 7  has a string that its line does not end: a quote is missing "
+                "line 1, column 7  has a string that is not closed on its line: a quote is missing "
                 "after \"x,\""},
         BadText{"TabInAString", "[\"a\tb\"]",
                 "line 1, column 4  has a control character in a string; a tab is written \\t"},
@@ -178,7 +177,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{"InvalidUtf8", "{\"a\": \"\xFF\"}",
                 "line 1, column 8  has bytes that are not UTF-8"},
         BadText{"ZeroBytes", std::string(100, '\0'),
-                "line 1, column 1  has a zero byte: this is no text file"},
+                "line 1, column 1  has a zero byte: this is not a text file"},
         BadText{"Binary",
                 "\x7F"
                 "ELF\x02\x01",
@@ -210,7 +209,7 @@ TEST(ReadJsonFile, StopsAtTheSizeLimit) {
 
   EXPECT_EQ(faults_of_file(path, {.max_bytes = std::size_t{3} << 20U}), Faults{});
   EXPECT_EQ(faults_of_file(path, {.max_bytes = (std::size_t{3} << 20U) - 1}),
-            Faults{"file  is longer than 3.00 MiB: this is no configuration"});
+            Faults{"file  is longer than 3.00 MiB: this is not a configuration"});
 }
 
 TEST(ReadJsonFile, TakesAMebibyteByDefault) {
@@ -221,7 +220,7 @@ TEST(ReadJsonFile, TakesAMebibyteByDefault) {
 
   EXPECT_EQ(faults_of_file(directory / "a.json"), Faults{});
   EXPECT_EQ(faults_of_file(directory / "b.json"),
-            Faults{"file  is longer than 1.00 MiB: this is no configuration"});
+            Faults{"file  is longer than 1.00 MiB: this is not a configuration"});
 }
 
 TEST(ReadJsonFile, ReadsFilesLongerThanOneChunk) {

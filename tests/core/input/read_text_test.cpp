@@ -37,7 +37,7 @@ class ReadNamedPipe : public testing::Test {
 };
 
 TEST_F(ReadNamedPipe, EndsWithoutAWriter) {
-  EXPECT_EQ(faults(kNone), Faults{"file  is a pipe that nobody has written to for 1.0 ms"});
+  EXPECT_EQ(faults(kNone), Faults{"file  is a pipe that nothing was written to for 1.0 ms"});
 }
 
 TEST_F(ReadNamedPipe, EndsIfItsWriterIsSilent) {
@@ -66,7 +66,8 @@ TEST(ReadTextFile, TakesAnEmptyFileAndADevice) {
   EXPECT_EQ(read_text_file("/dev/null", kLongest, problems, kNone), "");
   EXPECT_FALSE(read_text_file("/dev/zero", kLongest, problems, kNone));
 
-  EXPECT_EQ(faults_in(problems), Faults{"file  is longer than 1000 B: this is no configuration"});
+  EXPECT_EQ(faults_in(problems),
+            Faults{"file  is longer than 1000 B: this is not a configuration"});
 }
 
 }  // namespace

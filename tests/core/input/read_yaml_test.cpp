@@ -61,7 +61,8 @@ TEST(ReadYaml, FaultsHaveTheirPlaces) {
   EXPECT_EQ(faults_of_text("a: 1\na: 2\n"), Faults{"line 2, column 4  has the key \"a\" again"});
   ASSERT_EQ(faults_of_text("a: [1, 2\n").size(), 1U);
   EXPECT_EQ(faults_of_text("a: [1, 2\n")[0].rfind("line ", 0), 0U);
-  EXPECT_EQ(faults_of_text("? [1]\n: 2\n"), Faults{"line 1, column 3  has a key that is no text"});
+  EXPECT_EQ(faults_of_text("? [1]\n: 2\n"),
+            Faults{"line 1, column 3  has a key that is not a string"});
   EXPECT_EQ(faults_of_text("a: 1\n---\nb: 2\n"),
             Faults{"file  has more than one YAML document; accepted: one"});
 }

@@ -82,7 +82,7 @@ TEST(RopeParameters, OfAKindNeedWhatItReads) {
               HasSubstr("/model/rope_scaling/long_factor  is missing"));
   EXPECT_THAT(problems_of(R"({"rope_scaling": {"type": "longrope", "short_factor": [1],
                                                "long_factor": [1]}})"),
-              HasSubstr("/model/rope_scaling/short_factor  is no list of 8 numbers above 0"));
+              HasSubstr("/model/rope_scaling/short_factor  is not a list of 8 numbers above 0"));
   EXPECT_THAT(problems_of(R"({"rope_scaling": {"type": "llama3", "factor": 2,
                                                "low_freq_factor": 4, "high_freq_factor": 4}})"),
               HasSubstr("/model/rope_scaling/high_freq_factor  is not above low_freq_factor"));

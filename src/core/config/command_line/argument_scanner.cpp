@@ -46,7 +46,7 @@ class Scanner {
     const auto begin = arguments_.begin() + static_cast<std::ptrdiff_t>(next_);
     given_.training_command.assign(begin, arguments_.end());
     if (given_.training_command.empty()) {
-      problems_.add("--", "is the last word; accepted: the training command after it");
+      problems_.add("--", "has nothing after it; accepted: the training command");
     }
   }
 

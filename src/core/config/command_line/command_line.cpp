@@ -152,31 +152,31 @@ void read_options(Reader& reader, CommandLine& options) {
 
 void check_combinations(const Reader& reader, const CommandLine& options, Problems& problems) {
   if (options.resume && options.overwrite) {
-    problems.add("--overwrite",
-                 concat("excludes ", options.force_resume ? "--force-resume" : "--resume",
-                        "; accepted: one of them"));
+    problems.add("--overwrite", concat("cannot be combined with ",
+                                       options.force_resume ? "--force-resume" : "--resume"));
   }
   if (options.retry_failed && !options.resume) {
-    problems.add("--retry-failed", "is only for a run that goes on; add --resume");
+    problems.add("--retry-failed", "only applies to a resumed run; add --resume");
   }
   if (reader.has("check") && (reader.has("plan") || reader.has("explain"))) {
-    problems.add("--check", concat("excludes ", reader.has("plan") ? "--plan" : "--explain",
-                                   "; accepted: one of them"));
+    problems.add("--check",
+                 concat("cannot be combined with ", reader.has("plan") ? "--plan" : "--explain"));
   }
   if (options.hostfile == kStandardInput && options.config_path == kStandardInput) {
-    problems.add("--hostfile", "is -, and so is CONFIG.json; accepted: one of them");
+    problems.add("--hostfile",
+                 "is -, and so is CONFIG.json; only one of them can be standard input");
   }
   if (options.gpus && options.gpus != options.world_size) {
     problems.add("--gpus", concat("is ", *options.gpus, ", but --world-size is ",
-                                  *options.world_size, "; accepted: one of them"));
+                                  *options.world_size, "; give only one of the two"));
   }
   const bool plans = reader.has("plan") || reader.has("check");
   const bool has_size = reader.has("world-size") || (plans && options.gpus);
   const bool has_file = reader.has("hostfile");
   if (plans) {
     if (has_size && has_file) {
-      problems.add("--hostfile", concat("excludes ", options.gpus ? "--gpus" : "--world-size",
-                                        "; give one of them"));
+      problems.add("--hostfile",
+                   concat("cannot be combined with ", options.gpus ? "--gpus" : "--world-size"));
     }
     if (reader.has("plan") && !has_size && !has_file) {
       problems.add("--plan",
@@ -185,9 +185,10 @@ void check_combinations(const Reader& reader, const CommandLine& options, Proble
     return;
   }
   if (has_size)
-    problems.add("--world-size", "is only for --plan and --check; mpirun sets it otherwise");
+    problems.add("--world-size", "is only for --plan and --check; otherwise mpirun sets it");
   if (has_file)
-    problems.add("--hostfile", "is only for --plan and --check; give mpirun its -hostfile before");
+    problems.add("--hostfile",
+                 "is only for --plan and --check; otherwise give mpirun its own -hostfile");
 }
 
 // It writes to a drive, so that nothing else may have been meant.
@@ -207,12 +208,12 @@ void check_nvme_sweep(const Reader& reader, const Given& given, const CommandLin
   for (const char* other : {"plan", "check", "explain", "status", "run", "resume", "force-resume",
                             "retry-failed", "overwrite", "emit"}) {
     if (reader.has(other)) {
-      problems.add("--nvme-sweep", concat("excludes --", other, "; accepted: one of them"));
+      problems.add("--nvme-sweep", concat("cannot be combined with --", other));
     }
   }
   if (!given.positional.empty()) {
     problems.add(in_quotes(given.positional.front()),
-                 "is one word too many: --nvme-sweep DIR needs no CONFIG.json");
+                 "is an extra argument: --nvme-sweep DIR needs no CONFIG.json");
   }
 }
 
@@ -230,8 +231,8 @@ void read_positional(const Given& given, CommandLine& options, Problems& problem
   if (options.config_path.empty()) problems.add("CONFIG.json", "is an empty path");
   for (std::size_t i = 1; i < given.positional.size(); ++i) {
     problems.add(in_quotes(given.positional[i]),
-                 concat("is one word too many after ", in_quotes(options.config_path),
-                        "; a training command stands after --"));
+                 concat("is an extra argument after ", in_quotes(options.config_path),
+                        "; a training command goes after --"));
   }
 }
 
@@ -269,7 +270,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
   }
   read_options(reader, options);
   if (options.run && (!given.has_separator || are_assignments(given.training_command))) {
-    problems.add("--run", "has nothing to start; the training command stands after --");
+    problems.add("--run", "has nothing to start; the training command goes after --");
   }
   check_nvme_sweep(reader, given, options, problems);
   const bool needs_file = !options.status_dir && !reader.has("nvme-sweep");

@@ -25,52 +25,49 @@ po::options_description input_options() {
   group.add_options()  //
       ("model", value("NAME|PATH"),
        "a preset, a name on Hugging Face's hub, or a config.json (default: dstune.model of "
-       "CONFIG.json); --list-models prints those that are known")                         //
-      ("sequence-length", value("N"), "tokens of a sequence, as dstune.sequence_length")  //
-      ("train-batch-size", value("N"), "as train_batch_size of CONFIG.json")              //
-      ("micro-batch-size", value("N"), "as train_micro_batch_size_per_gpu")               //
+       "CONFIG.json); --list-models prints those that are known")                        //
+      ("sequence-length", value("N"), "tokens per sequence, as dstune.sequence_length")  //
+      ("train-batch-size", value("N"), "as train_batch_size of CONFIG.json")             //
+      ("micro-batch-size", value("N"), "as train_micro_batch_size_per_gpu")              //
       ("checkpointing", value("VALUE"),
        "as dstune.activation_checkpointing: false, true, '{\"every_n_layers\": 2}', or a list of "
        "these to tune over")                                                          //
       ("lora-r", value("N"), "train LoRA's adapters of this rank, as dstune.lora.r")  //
       ("results-dir", value("DIR"),
        "journal, tables and ds_config_optimal.json go here (default: autotuning.results_dir, else "
-       "a "
-       "new folder in autotuning_results, named by CONFIG.json and the time, to which "
-       "autotuning_results/latest leads)")  //
+       "a new folder in autotuning_results, named after CONFIG.json and the time; "
+       "autotuning_results/latest links to it)")  //
       ("resume",
        "continue the run found in the results directory (default: the last one "
-       "of CONFIG.json)")                                                                     //
-      ("force-resume", "continue it even if another model or machine measured a part of it")  //
+       "of CONFIG.json)")                                                                   //
+      ("force-resume", "continue it even if another model or machine measured part of it")  //
       ("requeued",
-       "as --resume where --results-dir or CONFIG.json names a results directory, else begin anew: "
-       "of "
-       "scripts/supervise.sh, for a job whose folder is not known")  //
+       "like --resume where --results-dir or CONFIG.json names a results directory, else start "
+       "anew; scripts/supervise.sh gives it to a job whose folder is not known")  //
       ("retry-failed",
        "with --resume: measure again what failed, and on every worker; what did not fit stays")  //
       ("overwrite",
-       "delete the run found in the results directory (default: the last one of "
-       "CONFIG.json) and start anew in its place")  //
+       "delete the run found in the results directory (default: the last one of CONFIG.json) and "
+       "start over in its place")  //
       ("without", po::value<std::vector<std::string>>()->composing()->value_name("KEY"),
        "leave this key of CONFIG.json out (a name or a JSON pointer), and say so with the optimum; "
        "may be given several times")  //
       ("precision", value("bf16|fp16|fp32"),
-       "what is trained in, where CONFIG.json leaves it to the Trainer (default: what it enables, "
-       "else fp32)")  //
+       "the precision to train in (default: what CONFIG.json enables; bf16 or fp16 where it says "
+       "\"auto\"; else fp32)")  //
       ("installed-deepspeed", value("VERSION"),
-       "the release of DeepSpeed to tune for, unless dstune.deepspeed_version of CONFIG.json says "
-       "so; scripts/tune.sh finds it (default: 0.19.8)")  //
+       "the DeepSpeed release to tune for, unless dstune.deepspeed_version of CONFIG.json names "
+       "one; scripts/tune.sh finds it (default: 0.19.8)")  //
       ("run",
-       "when the optimum is found, start the training command with it: by scripts/tune.sh, which "
-       "returns its exit code")  //
+       "once the optimum is found, start the training command with it; scripts/tune.sh does so, "
+       "and returns its exit code")  //
       ("emit", po::value<std::vector<std::string>>()->composing()->value_name(kEmittedFormNames),
-       "write the optimum also as an Accelerate YAML, or as flags of TrainingArguments; may be "
-       "given several times")                                                           //
-      ("format", value(kTableFormatNames), "of the result on stdout (default: table)")  //
+       "also write the optimum as an Accelerate YAML or as flags of TrainingArguments; may be "
+       "given several times")                                                                  //
+      ("format", value(kTableFormatNames), "format of the result on stdout (default: table)")  //
       ("wide",
-       "the table with every column: all settings that were searched, and why each row has its "
-       "place "
-       "(default: at most 100 characters a line)");
+       "the table with every column: all settings that were searched, and why each row is where it "
+       "is (default: at most 100 characters per line)");
   return group;
 }
 
@@ -94,12 +91,12 @@ po::options_description plan_options() {
   group.add_options()  //
       ("explain", value("NAME"),
        "print where the time and the memory of this experiment in the results directory go, and "
-       "exit; with --plan: what can be said without running it")                       //
-      ("check", "say whether CONFIG.json would run, or every fault of it, and exit")   //
-      ("plan", "print memory per stage and the experiments that would run, and exit")  //
-      ("world-size", value("N"), "number of workers to plan or check for")             //
+       "exit; with --plan: what can be said without running it")                           //
+      ("check", "check whether CONFIG.json would run, print every error in it, and exit")  //
+      ("plan", "print memory per stage and the experiments that would run, and exit")      //
+      ("world-size", value("N"), "number of workers to plan or check for")                 //
       ("gpus", value("N"),
-       "the same; in a run, which mpirun has given its workers, so many must have started")  //
+       "the same; in a run, mpirun must have started that many")  //
       ("hostfile", value("FILE"), "count them from a host file instead (slots - 1 workers)");
   return group;
 }
@@ -108,20 +105,20 @@ po::options_description other_options() {
   po::options_description group("Other", kHelpWidth, kDescriptionWidth);
   group.add_options()  //
       ("status", value("DIR"),
-       "say whether the run in this results directory (default: in autotuning_results/latest) is "
-       "running, dead or finished, and what it does, and exit")  //
+       "print whether the run in this results directory (default: in autotuning_results/latest) is "
+       "running, dead or finished, and what it is doing, and exit")  //
       ("nvme-sweep", value("DIR"),
        "measure the drive of this directory with the requests of DeepSpeed's NVMe offload, print "
        "the best \"aio\" section, and exit; the only option that writes there, and what it writes "
-       "is gone with it")                                                              //
-      ("nvme-budget", value("SIZE"), "the most that it writes there (default: 4GiB)")  //
+       "is removed when it ends")                                                         //
+      ("nvme-budget", value("SIZE"), "the most that it may write there (default: 4GiB)")  //
       ("progress", value(kProgressStyleNames),
-       "how the log says how far the run is: a line for each experiment; on a terminal one more, "
-       "which is rewritten; or nothing (default: auto, as standard error is)")  //
+       "how the log shows progress: one line per experiment; on a terminal also a line that is "
+       "rewritten; or nothing (default: auto, which depends on stderr)")  //
       ("columns", value("N"),
-       "of a terminal: the table is no wider, and the log's lines are broken there between words; "
-       "scripts/tune.sh says how many (default: a table of 100, and whole lines)")  //
-      ("verbose,v", "also log what each worker does")                               //
+       "width of the terminal: the table is no wider, and the log's lines are broken there between "
+       "words; scripts/tune.sh gives it (default: a table of 100, and whole lines)")  //
+      ("verbose,v", "also log what each worker does")                                 //
       ("list-backends",
        "print which hardware and libraries were found, and for each backend whether it can be used "
        "here, and exit")                                                                    //
@@ -166,7 +163,7 @@ std::string help_text() {
           "  dstune-mpi --plan --world-size 8 --model gpt2-xl examples/gpt2.json\n"
           "  dstune-mpi --plan --gpus 8 --model Qwen/Qwen2.5-7B-Instruct\n\n"
           "Exit codes: 0 found, 1 internal error, 2 wrong input, 3 nothing fits in memory,\n"
-          "            4 interrupted: --resume goes on, 5 --nvme-sweep: the drive failed\n";
+          "            4 interrupted: --resume continues, 5 --nvme-sweep: the drive failed\n";
   return without_trailing_blanks(text.str());
 }
 

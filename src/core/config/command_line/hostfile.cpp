@@ -89,7 +89,7 @@ class Line {
   bool read_hosts(std::string_view word, std::vector<HostSlots>& hosts) {
     const auto names = expand_host_list(word, kMostHosts);
     if (!names) {
-      return fail(concat("has ", in_quotes(word), ", which is no list of at most ", kMostHosts,
+      return fail(concat("has ", in_quotes(word), ", which is not a list of at most ", kMostHosts,
                          " hosts; accepted: \"node[01-04,07] slots=8\""));
     }
     bool right = true;
@@ -185,7 +185,7 @@ Hostfile parse_lines(std::string_view text, Problems& problems) {
     const auto line = whole.substr(0, whole.find('#'));
     for (const auto& host : Line(i + 1, problems).read(line)) hosts.add(host);
     if (is_beyond_use(problems)) {
-      problems.add("file", "has more faults than these; the rest is not read");
+      problems.add("file", "has more errors than these; the rest is not read");
       break;
     }
     if (hosts.added() <= kMostEntries) continue;

@@ -94,7 +94,7 @@ void warn_of_idle_offload(const json::object& zero, const std::vector<int>& stag
       has([](int stage) { return stage == 0; })) {
     problems.warn("/zero_optimization/offload_optimizer",
                   "rules out stage 0: there DeepSpeed's CPU optimizer gets parameters on the "
-                  "device, and dies");
+                  "device, and crashes");
   }
 }
 
@@ -104,10 +104,10 @@ void warn_of_fast_init(const json::object& zero, const std::vector<int>& stages,
   const auto* const optimizer = section_of(zero, "offload_optimizer");
   if (!is_on_drive(optimizer) || !is_on_drive(section_of(zero, "offload_param"))) return;
   if (!is_true(optimizer, "fast_init")) return;
-  problems.warn("/zero_optimization/offload_optimizer/fast_init",
-                "is true: DeepSpeed then reads parameters to addresses and in sizes that drives "
-                "refuse, does not see that they do, and trains from wrong weights; it saves time "
-                "at the start alone");
+  problems.warn(
+      "/zero_optimization/offload_optimizer/fast_init",
+      "is true: DeepSpeed then reads parameters to addresses and in sizes that drives "
+      "refuse, does not notice it, and trains from wrong weights; it only saves time at the start");
 }
 
 }  // namespace
@@ -116,7 +116,7 @@ void check_relations(const json::object& deepspeed, Problems& problems) {
   const auto* const fp16 = section_of(deepspeed, "fp16");
   const auto* const bf16 = section_of(deepspeed, "bf16");
   if (is_true(fp16, "enabled") && is_true(bf16, "enabled")) {
-    problems.add("/bf16/enabled", "is true and so is /fp16/enabled; accepted: one of them");
+    problems.add("/bf16/enabled", "is true and so is /fp16/enabled; accepted: one of the two");
   }
   if (fp16 != nullptr) check_loss_scale(*fp16, problems);
   if (is_true(section_of(deepspeed, "comms_logger"), "enabled")) {

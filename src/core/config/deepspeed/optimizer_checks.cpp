@@ -79,7 +79,7 @@ void check_params(const OptimizerType& type, const json::object& params, Problem
       continue;
     }
     problems.add(child("/optimizer/params", key),
-                 concat("is no parameter of ", type.name, suggestion(key, known)));
+                 concat("is not a parameter of ", type.name, suggestion(key, known)));
   }
 }
 

@@ -53,13 +53,13 @@ class Search {
     } catch (const ConfigError& fault) {
       const Problem& first = fault.problems().front();
       const std::size_t more = fault.problems().size() - 1;
-      warnings_.push_back(concat("host overhead: ", path.string(), " is left aside: ", first.where,
+      warnings_.push_back(concat("host overhead: ", path.string(), " is ignored: ", first.where,
                                  " ", first.what,
                                  more == 0 ? "" : concat("; and ", more, " more")));
       return std::nullopt;
     }
     if (profile && is_of(profile->measured_on, backend_)) return profile;
-    warnings_.push_back(concat("host overhead: ", path.string(), " is left aside: it was measured ",
+    warnings_.push_back(concat("host overhead: ", path.string(), " is ignored: it was measured ",
                                "with ", profile->measured_on.backend, ", not with ", backend_));
     return std::nullopt;
   }

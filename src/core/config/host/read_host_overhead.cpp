@@ -26,7 +26,7 @@ std::string no_such_profile(const std::string& name) {
   std::vector<std::string> names = host_overhead_presets();
   names.insert(names.begin(), kDefault);
   const auto near = suggestion(name, {names.begin(), names.end()});
-  return concat("is ", in_quotes(name), ", no preset and no file", near,
+  return concat("is ", in_quotes(name), ", neither a preset nor a file", near,
                 near.empty() ? "; accepted: \"" : " accepted: \"", join(names, "\", \""),
                 "\", or the path of a profile");
 }

@@ -73,7 +73,7 @@ std::string list_of_family(const std::string& name, std::vector<std::string> kno
   std::ranges::stable_sort(known, {}, distance);
   known.resize(std::min(known.size(), kMostNear));
   for (auto& each : known) each = in_quotes(each);
-  return known.empty() ? "" : concat("; presets near it: ", join(known, ", "));
+  return known.empty() ? "" : concat("; similar presets: ", join(known, ", "));
 }
 
 }  // namespace
@@ -127,18 +127,19 @@ std::string near_models(const std::string& name) {
 std::string unknown_model(const std::string& name, const std::filesystem::path& cache) {
   const bool may_be_on_hub = is_hub_name(name);
   const std::string near = near_models(name);
-  std::string text = concat("is ", in_quotes(name),
-                            may_be_on_hub ? ", no file and no preset" : ", no preset and no file");
+  std::string text =
+      concat("is ", in_quotes(name),
+             may_be_on_hub ? ", neither a file nor a preset" : ", neither a preset nor a file");
   if (may_be_on_hub) {
     text += cache.empty() ? ", and no cache of Hugging Face's hub is known (HOME is not set)"
                           : concat(", and the cache of Hugging Face's hub (", cache.string(),
-                                   ") has no config.json of it");
+                                   ") has no config.json for it");
   }
   text += concat(near, near.ends_with('?') ? " accepted: " : "; accepted: ",
                  "a preset or its name on the hub (dstune-mpi --list-models), or the path of a "
                  "Hugging Face config.json");
   if (may_be_on_hub) {
-    text += concat("; `hf download ", name, " config.json` brings it where there is a network");
+    text += concat("; `hf download ", name, " config.json` downloads it where there is a network");
   }
   return text;
 }

@@ -23,7 +23,7 @@ std::vector<std::string> model_presets();
 std::optional<ModelSpec> find_preset(std::string_view name);
 
 /// What is near to a name that means no model, as the middle of a message: "; did you mean
-/// \"gpt2\"?" or "; presets near it: \"Qwen/Qwen2.5-7B\""; empty if nothing is. A model of another
+/// \"gpt2\"?" or "; similar presets: \"Qwen/Qwen2.5-7B\""; empty if nothing is. A model of another
 /// kind or size is no slip of the pen, so it is never meant, and near only within its family.
 std::string near_models(const std::string& name);
 

@@ -157,10 +157,7 @@ std::optional<ReadAs> read_text(const json::object& config, const WithText& mode
   text.config.erase("architectures");
   drop_angles_of_pictures(text.config);
   set_tie(config, model, text.config);
-  text.note = concat("trained is the language model of ", in_quotes(model.model_type), " alone, a ",
-                     in_quotes(text_type),
-                     " on text: the parts that see, and what joins them to it, are not counted, "
-                     "nor are masks of pictures");
+  text.note = language_model_note(model.model_type, text_type);
   return text;
 }
 
@@ -184,6 +181,13 @@ ReadAs read_as_twin(const json::object& config, const Twin& twin) {
 }
 
 }  // namespace
+
+std::string language_model_note(std::string_view model, std::string_view text_family) {
+  return concat("only the language model of ", in_quotes(model), " is trained, a ",
+                in_quotes(text_family),
+                " on text: the vision parts, and what joins them to it, are not counted, nor "
+                "are image masks");
+}
 
 const Family* read_family(const json::object& config, std::string_view pointer,
                           Problems& problems) {
@@ -215,7 +219,7 @@ Task read_architecture(const json::object& config, const Family& family, std::st
   const bool is_modelled = task && std::ranges::count(family.tasks, *task) > 0;
   if (is_modelled && *task != usual) {
     note = concat("trained for ", name_of(*task), ", since the model's architectures say ", name,
-                  "; dstune.task says otherwise");
+                  "; dstune.task sets another task");
   }
   if (is_modelled) return *task;
   if (task || name.find("For") != std::string::npos) {

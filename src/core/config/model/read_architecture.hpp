@@ -22,6 +22,10 @@ struct ReadAs {
   std::string note;             ///< what it differs in
 };
 
+/// Says of a model that sees that its language model, of `text_family`, is trained alone.
+/// @param model  its name or its "model_type"
+std::string language_model_note(std::string_view model, std::string_view text_family);
+
 /// Of a model that sees beside reading its language model, if that is one of a family's: its
 /// "text_config", or in older files of Qwen2-VL the keys beside "vision_config". Of a model that
 /// has another name but the tensors and the forward of a family: that family. Else nothing.

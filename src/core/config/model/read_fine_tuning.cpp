@@ -57,7 +57,7 @@ void check_pattern(const std::string& pattern, const ModelParameters& parameters
                                in_quotes(parameters.tensors.front().name), " or \"*.bias\""));
 }
 
-/// A text, or a list of texts that are not empty; nothing, and a problem, if it is neither.
+/// A text, or a list of strings that are not empty; nothing, and a problem, if it is neither.
 std::optional<std::vector<std::string>> texts_of(const json::value& value,
                                                  const std::string& pointer, Problems& problems) {
   const bool is_one = value.is_string() && !value.get_string().empty();
@@ -99,7 +99,7 @@ void read_names(const SectionReader& lora, const char* key, std::vector<std::str
     const Pattern tried(pattern);
   } catch (const std::invalid_argument& fault) {
     problems.add(pointer, concat("is ", in_quotes(pattern),
-                                 ", no regular expression that is modelled (", fault.what(),
+                                 ", which is not a supported regular expression (", fault.what(),
                                  "); accepted: one of RE2's syntax, a list of names, or "
                                  "\"all-linear\""));
     pattern.clear();

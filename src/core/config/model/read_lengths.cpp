@@ -82,8 +82,8 @@ class LengthReader {
     if (is_given("file") == is_given("distribution")) {
       problems_.add(kLengths,
                     is_given("file")
-                        ? "has both \"file\" and \"distribution\"; accepted: one of them"
-                        : "has neither \"file\" nor \"distribution\"; accepted: one of them");
+                        ? "has both \"file\" and \"distribution\"; accepted: one of the two"
+                        : "has neither \"file\" nor \"distribution\"; accepted: one of the two");
     } else if (lengths.most > 0 && lengths.most < lengths.least) {
       problems_.add(child(kLengths, "max"),
                     concat("is ", lengths.most, "; accepted: at least \"min\", ", lengths.least));
@@ -117,7 +117,7 @@ class LengthReader {
     }
     for (const char* key : {"mean", "sigma"}) {
       if (is_lognormal || reader.find(key) == nullptr) continue;
-      problems_.add(child(kLengths, key), "is of a \"lognormal\" distribution; remove it");
+      problems_.add(child(kLengths, key), "belongs to a \"lognormal\" distribution; remove it");
     }
     reader.read("mean", lengths.mean);
     reader.read("sigma", lengths.sigma);
@@ -194,13 +194,14 @@ void check_varying(const RunSettings& settings, Problems& problems) {
                                   ", the model's n_positions (\"max\" cuts what is longer)"));
   }
   if (!takes_padding(settings.model) || (settings.lengths.is_packed && !is_causal)) {
-    problems.add(kLengths, concat("varies, which is not modelled of ", name_of(settings.model.task),
-                                  " with ", settings.lengths.is_packed ? "packed" : "padded",
-                                  " batches of models of type ", in_quotes(settings.model.family),
-                                  "; accepted: one length, or a list"));
+    problems.add(
+        kLengths,
+        concat("varies, which is not modelled for ", name_of(settings.model.task), " with ",
+               settings.lengths.is_packed ? "packed" : "padded", " batches of models of type ",
+               in_quotes(settings.model.family), "; accepted: one length, or a list"));
   }
   if (has_router_loss(settings.model)) {
-    problems.add(kLengths, concat("varies, which is not modelled of models of type ",
+    problems.add(kLengths, concat("varies, which is not modelled for models of type ",
                                   in_quotes(settings.model.family),
                                   " with \"output_router_logits\", whose loss leaves padding out; "
                                   "accepted: one length, or a list"));
@@ -247,9 +248,10 @@ void read_lengths(const SectionReader& dstune, TuningConfig& config, Problems& p
                                   "of a histogram, or {\"file\"} or {\"distribution\"} with more"));
   }
   if (dstune.find("sequence_length") != nullptr && !is_row_length) {
-    problems.add(kLengths,
-                 "and /dstune/sequence_length are both given; accepted: one of them, or both with "
-                 "\"batches\": \"packed\", whose rows are that long");
+    problems.add(
+        kLengths,
+        "and /dstune/sequence_length are both given; accepted: one of the two, or both with "
+        "\"batches\": \"packed\", whose rows are that long");
   }
 }
 

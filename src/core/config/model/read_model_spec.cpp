@@ -109,6 +109,7 @@ std::optional<ModelSpec> read_model_name(const std::string& name,
     return std::nullopt;
   }
   spec->name = known.hub_name;
+  if (known.has_vision) remarks.notes.push_back(language_model_note(known.hub_name, spec->family));
   remarks.source = concat("preset ", known.preset);
   return spec;
 }

@@ -60,7 +60,7 @@ std::optional<json::value> checked(const KeyPlace& place, const GivenValue& give
                                    std::int64_t hidden_size, Problems& problems) {
   const json::value value = resolved(given.value, place.pointer, place.rule, hidden_size);
   if (is_auto(value)) {
-    problems.add(given.where, "is \"auto\", which nobody resolves in this key; write a value");
+    problems.add(given.where, "is \"auto\", which nothing resolves in this key; write a value");
     return std::nullopt;
   }
   if (place.rule == nullptr) return value;
@@ -76,7 +76,7 @@ std::optional<KeyPlace> find_key(std::string_view pointer, std::string_view wher
   if (pointer.size() < 2 || pointer.front() != '/') {
     problems.add(
         std::string(where),
-        "is no JSON pointer; accepted: \"/zero_optimization/reduce_bucket_size\" and such");
+        "is not a JSON pointer; accepted: \"/zero_optimization/reduce_bucket_size\" and such");
     return std::nullopt;
   }
   const auto keys = keys_of(pointer);

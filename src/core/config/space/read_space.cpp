@@ -102,10 +102,10 @@ void check_once(const std::vector<AxisGroup>& groups, Problems& problems) {
             !other.starts_with(axis.pointer + '/')) {
           continue;
         }
-        problems.add(axis.pointer, same ? "is searched by two lists; keep one of them"
-                                        : concat("and ", other,
-                                                 " are searched both, and one is "
-                                                 "inside the other"));
+        problems.add(
+            axis.pointer,
+            same ? "is in two search lists; keep one of them"
+                 : concat("and ", other, " are both searched, and one is inside the other"));
       }
       seen.insert(axis.pointer);
     }

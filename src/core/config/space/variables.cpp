@@ -79,7 +79,7 @@ void read_variable(const std::string& name, const json::value& list, Variables& 
                    Problems& problems) {
   const std::string where = child(kVariables, name);
   if (!is_variable_name(name)) {
-    problems.add(where, "is no name; accepted: letters, digits and _, no digit first");
+    problems.add(where, "is not a valid name; accepted: letters, digits and _, no digit first");
   } else if (!list.is_array() || list.get_array().empty() ||
              list.get_array().size() > kLongestAxis) {
     problems.add(where, concat("is ", describe(list), "; accepted: a list of 1 to ", kLongestAxis,

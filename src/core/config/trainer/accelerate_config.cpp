@@ -86,14 +86,14 @@ json::object plugin_config(Translation& section) {
 json::object file_config(Translation& section, Translation& file, bool has_precision) {
   constexpr std::string_view kKey = "deepspeed_config_file";
   auto given = section.read_deepspeed(kKey);
-  if (*section.find(kKey) == "") section.fault(kKey, "is an empty text; accepted: a file");
+  if (*section.find(kKey) == "") section.fault(kKey, "is an empty string; accepted: a file");
   for (const std::string_view key : kNotBesideFile) {
     if (section.find(key) == nullptr) continue;
-    section.fault(key, "is given beside deepspeed_config_file, which accelerate refuses");
+    section.fault(key, "is given together with deepspeed_config_file, which accelerate refuses");
   }
   if (has_precision) {
     file.fault("mixed_precision",
-               "is given beside deepspeed_config_file, which accelerate refuses");
+               "is given together with deepspeed_config_file, which accelerate refuses");
   }
   if (!given) return {};
   if (!given->contains("gradient_accumulation_steps")) (*given)["gradient_accumulation_steps"] = 1;
@@ -143,7 +143,7 @@ json::object translate_accelerate_config(Translation& file) {
   section.leave_out(kLeaves);
   section.warn_of_unknown(kLaunchKeys);
   file.leave_out(kAccelerateNotModelled);
-  file.refuse(kAccelerateSharding, "which is no DeepSpeed");
+  file.refuse(kAccelerateSharding, "which is not DeepSpeed");
   if (const auto ranks = file.integer("num_processes", 1)) {
     file.note(concat(file.file_name(), " trains on ", *ranks,
                      " ranks: a plan for as many is --plan "

@@ -99,7 +99,7 @@ void read_precision(TrainerArguments& arguments, Translation& file) {
     arguments.bf16_full_eval = true;
   } else if (!file.has("bf16") || is_text(bf16, "auto")) {
     arguments.bf16 = !fp16;
-    if (!fp16) file.note("bf16 is \"auto\": taken to be on, as on devices that have it");
+    if (!fp16) file.note("bf16 is \"auto\": assumed to be on, as on devices that have bf16");
   } else {
     const bool is_on = file.flag("bf16").value_or(false);
     arguments.bf16 = is_on || bfloat16;
@@ -121,9 +121,9 @@ void set_length(Translation& file) {
   constexpr std::string_view kKey = "sequence_len";
   file.set("sequence_length", file.integer(kKey, 1).value_or(kLength), kKey);
   file.note(concat(file.flag("sample_packing").value_or(false)
-                       ? "sample_packing: every row is taken to be full"
-                       : "every sample is taken to have sequence_len tokens",
-                   "; dstune.lengths says what samples there are"));
+                       ? "sample_packing: every row is assumed to be full"
+                       : "every sample is assumed to have sequence_len tokens",
+                   "; give dstune.lengths to describe your samples"));
 }
 
 void set_adapter(Translation& file) {

@@ -84,9 +84,9 @@ void set_lengths(Translation& file) {
   file.set("sequence_length", file.integer(kKey, 1).value_or(kCutOff), kKey);
   const bool is_packed =
       file.flag("packing").value_or(false) || file.flag("neat_packing").value_or(false);
-  file.note(concat(is_packed ? "packing: every row is taken to be full"
-                             : "every sample is taken to have cutoff_len tokens",
-                   "; dstune.lengths says what samples there are"));
+  file.note(concat(is_packed ? "packing: every row is assumed to be full"
+                             : "every sample is assumed to have cutoff_len tokens",
+                   "; give dstune.lengths to describe your samples"));
 }
 
 }  // namespace

@@ -59,8 +59,7 @@ void set_length(bool of_trl, Translation& file) {
   constexpr std::int64_t kTrlLength = 1024;
   if (length || !of_trl) return;
   if (file.has("max_length")) {
-    file.note(
-        "max_length is null, so that no sample is cut: --sequence-length says how long they are");
+    file.note("max_length is null, so no sample is cut: --sequence-length says how long they are");
   } else {
     file.set("sequence_length", kTrlLength, "max_length");
   }
@@ -193,7 +192,8 @@ json::object translate_training_arguments(Translation& file) {
                        new_kwargs != nullptr ? new_kwargs : old_kwargs, false,
                        new_name ? "activation_checkpointing" : "gradient_checkpointing", file);
   if (file.flag("packing").value_or(false)) {
-    file.note("packing: every row is taken to be full; dstune.lengths says what samples there are");
+    file.note(
+        "packing: every row is assumed to be full; give dstune.lengths to describe your samples");
   }
   file.warn_of_unknown(trainer_keys_without_effect());
   return deepspeed;

@@ -105,7 +105,7 @@ std::optional<std::string> Translation::text(std::string_view key) {
   const json::value* const value = find(key);
   if (value == nullptr) return std::nullopt;
   if (const auto* const text = value->if_string()) return std::string(*text);
-  fault(key, concat("is ", describe(*value), "; accepted: a text"));
+  fault(key, concat("is ", describe(*value), "; accepted: a string"));
   return std::nullopt;
 }
 
@@ -135,7 +135,7 @@ void Translation::yield_to_file(std::string_view key, std::string_view own_key,
   const auto said = std::ranges::find(origins_, key, &Origin::key);
   if (said == origins_.end()) return;
   if (key != own_key || own != dstune_.at(key)) {
-    note(concat("the DeepSpeed file's dstune.", own_key, ", ", shown(own), ", wins over ", key, " ",
+    note(concat("the DeepSpeed file's dstune.", own_key, ", ", shown(own), ", overrides ", key, " ",
                 said->value, " from ", said->from));
   }
   std::erase_if(origins_, [&](const Origin& origin) { return origin.key == key; });
@@ -183,7 +183,7 @@ void Translation::warn_of_unknown(std::span<const std::string_view> without_effe
   for (const auto& member : given_) {
     const std::string_view key = member.key();
     if (read_.contains(key) || std::ranges::count(without_effect, key) > 0) continue;
-    problems_.warn(child(pointer_, key), "is not known here, and has no effect");
+    problems_.warn(child(pointer_, key), "is unknown here and has no effect");
   }
 }
 

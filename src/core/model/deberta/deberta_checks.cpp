@@ -26,7 +26,7 @@ std::string without_spaces_in_lower_case(std::string_view text) {
 }
 
 /// The kinds that transformers gets by splitting a text at "|"; nothing if it is neither a text nor
-/// a list of texts.
+/// a list of strings.
 std::optional<std::vector<std::string>> kinds_in(const json::value& value) {
   std::vector<std::string> kinds;
   if (value.is_string()) {

@@ -2,10 +2,10 @@
 #include <cmath>
 #include <stdexcept>
 
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
 #include "core/base/json.hpp"
+#include "core/base/json_parser.hpp"
 #include "core/base/text.hpp"
 #include "core/model/config_keys.hpp"
 #include "core/model/labels.hpp"
@@ -38,7 +38,7 @@ std::vector<bool> windowed_layers(const json::object& own, std::int64_t layers) 
 }  // namespace
 
 LlamaSettings settings_of(const ModelSpec& spec) {
-  const json::object own = json::parse(spec.own).as_object();
+  const json::object own = parse_json(spec.own).as_object();
   LlamaSettings settings;
   settings.kin = kin_of(spec.family);
   const Description& kin = description_of(settings.kin);
@@ -79,7 +79,7 @@ LlamaSettings settings_of(const ModelSpec& spec) {
 
 RotaryFrequencies frequencies_of(const ModelSpec& spec, const std::string& rope,
                                  std::int64_t sequence_length) {
-  return rotary_frequencies(json::parse(rope).as_object(), spec.max_positions,
+  return rotary_frequencies(parse_json(rope).as_object(), spec.max_positions,
                             settings_of(spec).turned, sequence_length);
 }
 

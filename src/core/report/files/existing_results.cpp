@@ -128,7 +128,7 @@ void remove_file(const fs::path& path) {
 
 void check_fresh(const std::string& results_dir, const std::string& exps_dir, const Found& found) {
   const std::string advice =
-      " is not touched; use --resume to go on with it, --overwrite to start again, or another ";
+      " is not touched; use --resume to continue it, --overwrite to start over, or another ";
   if (found.is_results) refuse(results_dir, "exists and" + advice + "--results-dir");
   if (!found.others.empty()) {
     refuse(results_dir, concat("holds ", list(found.others),
@@ -153,7 +153,7 @@ void check_results(const std::string& results_dir, const Found& found) {
   }
   const auto blocked = find_blocked_names(results_dir);
   if (blocked.empty()) return;
-  refuse(results_dir, concat("has something that is no plain file where results would be: ",
+  refuse(results_dir, concat("has something that is not a regular file where results would go: ",
                              join(blocked, ", "), "; choose another --results-dir"));
 }
 
@@ -166,11 +166,12 @@ void say_what_stays(const std::string& results_dir, const std::string& exps_dir)
     if (path.filename() != kJournalName && !is_exps) others.push_back(path);
   }
   if (!others.empty()) {
-    log_warning(concat(results_dir, " keeps what is of no tuning run: ", list(others)));
+    log_warning(concat(results_dir, " keeps files that belong to no tuning run: ", list(others)));
   }
   const auto experiments = entries(exps_dir);
   if (!experiments.empty()) {
-    log_warning(concat(exps_dir, " keeps what is of no tuning run here: ", list(experiments)));
+    log_warning(
+        concat(exps_dir, " keeps files that belong to no tuning run here: ", list(experiments)));
   }
 }
 
@@ -205,14 +206,15 @@ void check_existing_results(const std::string& results_dir, const std::string& e
   check_results(results_dir, found);
   if (existing != ExistingResults::overwrite || !found.has_journal) return;
   if (is_dangerous_to_empty(results_dir)) {
-    refuse(results_dir,
-           "is or holds the working or home directory, so --overwrite does not remove it; choose "
-           "another");
+    refuse(
+        results_dir,
+        "is or contains the working or home directory, so --overwrite does not remove it; choose "
+        "another");
   }
   if (is_journal_in_use(concat(results_dir, "/", kJournalName),
                         [&] { return another_run_lives(results_dir); })) {
     refuse(results_dir,
-           "is in use by another run of dstune-mpi; wait for its end, or choose "
+           "is in use by another run of dstune-mpi; wait until it ends, or choose "
            "another");
   }
 }

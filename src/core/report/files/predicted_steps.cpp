@@ -93,9 +93,10 @@ std::string settings_that_matter(const std::vector<PredictedStep>& steps) {
           concat(loss.what, large.empty() ? " loses " : " ", fixed(loss.share * 100, 0), " %"));
     }
   }
-  return concat("by what is believed in the end, with the worst value and the best of all others: ",
-                join(large, ", "), large.empty() || small.empty() ? "" : "; ",
-                small.empty() ? "" : concat("less than 1 %: ", join(small, ", ")));
+  return concat(
+      "according to the final predictions, with the worst value and the best of all others: ",
+      join(large, ", "), large.empty() || small.empty() ? "" : "; ",
+      small.empty() ? "" : concat("less than 1 %: ", join(small, ", ")));
 }
 
 }  // namespace dstune

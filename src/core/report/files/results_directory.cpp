@@ -75,9 +75,9 @@ bool may_write(const std::string& folder, const std::string& description) {
   ensure_directory(folder);
   if (!fs::exists(fs::symlink_status(description, fault))) return true;
   if (is_own_experiment_file(description)) return true;
-  log_warning(concat(description,
-                     " is of another program and stays as it is; the journal has what "
-                     "would be there"));
+  log_warning(concat(
+      description,
+      " belongs to another program and is left as it is; the journal has what would be there"));
   return false;
 }
 
@@ -111,7 +111,7 @@ std::string ResultsDirectory::journal_path() const { return results_dir_ + "/jou
 
 std::string ResultsDirectory::experiment_path(const std::string& name) const {
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) {
-    throw std::invalid_argument(concat("experiment_path: \"", name, "\" is no folder name"));
+    throw std::invalid_argument(concat("experiment_path: \"", name, "\" is not a folder name"));
   }
   return concat(results_dir_, "/", name);
 }

@@ -137,15 +137,15 @@ std::string nothing_to_resume(const TuningConfig& config) {
   const std::string& root = config.autotuning.results_dir;
   const auto alike = run_folders(root, run_prefix(config.source));
   if (!alike.empty()) {
-    return concat("finds no run of this very file in ", root,
-                  "; accepted: --results-dir with one of ", list(alike, root),
-                  ", which are of other files of its name or do not say of which, or no --resume, "
-                  "which begins a run");
+    return concat("finds no run of this file in ", root, "; accepted: --results-dir with one of ",
+                  list(alike, root),
+                  " (runs of other files of the same name, or of unknown files), or no --resume, "
+                  "which starts a new run");
   }
   if (has_journal(root)) {
-    return concat("finds no run's folder in ", root,
+    return concat("finds no run folder in ", root,
                   ", but the results of an earlier version; accepted: --results-dir ", root,
-                  " to go on with them");
+                  " to continue them");
   }
   return "";
 }
@@ -258,7 +258,8 @@ void point_latest_at(const AutotuningConfig& config) {
   if (!prefix_of(folder.filename().string())) return;
   if (config.has_own_results_dir && kind != fs::file_type::symlink) return;
   if (kind != fs::file_type::symlink && kind != fs::file_type::not_found) {
-    log_warning(concat(link.string(), " is no link, so that it does not name the last run"));
+    log_warning(
+        concat(link.string(), " is not a symbolic link, so it cannot point to the last run"));
     return;
   }
   const std::string fresh = concat(link.string(), ".", ::getpid(), ".tmp");
@@ -267,8 +268,8 @@ void point_latest_at(const AutotuningConfig& config) {
   if (!fault) fs::rename(fresh, link, fault);
   if (!fault) return;
   // Some file systems have no links, and what matters is in the folder itself.
-  log_warning(concat("cannot make the link ", link.string(), ", so that it does not name the last ",
-                     "run: ", fault.message()));
+  log_warning(concat("cannot create the link ", link.string(),
+                     ", so it does not point to the last ", "run: ", fault.message()));
   fs::remove(fresh, fault);
 }
 

@@ -34,7 +34,7 @@ struct RunStatus {
 
 /// {"schema", "status", "exit_code", "best", "provisional", "message", "experiments", "elapsed_s",
 /// "heartbeat" and "heartbeat_unix_s" (the same moment), "process"} and, if they are not empty,
-/// "restart": "worker_lost" and "slow_workers", a list of texts; status is "running" | "found" |
+/// "restart": "worker_lost" and "slow_workers", a list of strings; status is "running" | "found" |
 /// "nothing_fits" | "failed" | "interrupted" | "wrong_input". While it is "running" also the keys
 /// of to_json(const Standing&).
 json::object to_json(const RunStatus& status);

@@ -70,14 +70,15 @@ void Journal::read_existing(const RunIdentity& identity, bool force, EarlierJour
   if (!content.damaged.empty() || is_empty_of_ours) {
     const std::string copy = back_up_journal(file_.path(), text);
     file_.replace(std::move(content.whole_lines));
-    log_warning(concat(
-        "what was on damaged lines is measured again; the file as it was is kept in ", copy));
+    log_warning(
+        concat("what was on damaged lines is measured again; the original file is kept in ", copy));
   } else {
     file_.adopt(std::move(content.whole_lines));
   }
   if (!content.identity && !content.records.empty()) {
     log_warning(
-        "the line that names model and machine is lost; the results are taken to be theirs");
+        "the line that names model and machine is lost; the results are assumed to belong to the "
+        "present ones");
   }
   if (content.identity) learnt_ = content.identity->learnt;
   offset_ = content.end;
@@ -104,7 +105,7 @@ void Journal::check_identity(const std::optional<RunIdentity>& recorded, const R
     return;
   }
   problems.push_back({"--resume",
-                      "would mix these results; use --overwrite to start again, another "
+                      "would mix these results; use --overwrite to start over, another "
                       "--results-dir, or --force-resume to mix them"});
   throw ConfigError(file_.path(), std::move(problems));
 }

@@ -48,7 +48,7 @@ void believe(const std::string& forgery) {
 }
 
 void believe_name(const std::string& name) {
-  if (!is_folder_name(name)) throw Unbelievable("the experiment's name is no folder name");
+  if (!is_folder_name(name)) throw Unbelievable("the experiment's name is not a folder name");
 }
 
 void read_content(const json::object& content, JournalEvent& event) {

@@ -26,8 +26,8 @@ struct JournalEvent {
   std::optional<Experiment> experiment;  ///< of "started"
   std::optional<Record> record;          ///< of "finished"
   std::string key;                       ///< of either's experiment
-  /// Why the content cannot be believed: Unbelievable, or something else where it is no event of a
-  /// run at all. Then the members above may be missing.
+  /// Why the content cannot be believed: Unbelievable, or something else where it is not an event
+  /// of a run at all. Then the members above may be missing.
   std::exception_ptr fault;
 };
 

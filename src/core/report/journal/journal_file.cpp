@@ -47,7 +47,7 @@ void refuse_other_kinds(const std::string& path) {
                      : S_ISDIR(found.st_mode)  ? "a directory"
                                                : "a device";
   throw ConfigError(path, {{"--results-dir", concat("has ", kind,
-                                                    " where the journal, a plain file, would be; "
+                                                    " where the journal, a regular file, would go; "
                                                     "choose another --results-dir")}});
 }
 
@@ -109,9 +109,10 @@ void JournalFile::lock(Seconds patience) {
   for (;;) {
     const LockResult result = request_lock(file_, path_);
     if (result == LockResult::unsupported && std::exchange(has_lock_, false)) {
-      log_warning(concat(path_,
-                         " is on a file system that locks no files: two runs of one folder notice "
-                         "each other only by status.json, some seconds late; start one at a time"));
+      log_warning(
+          concat(path_,
+                 " is on a file system without file locks: two runs in one folder notice each "
+                 "other only through status.json, some seconds late; start one at a time"));
     }
     if (result != LockResult::busy && !is_used_by_another()) {
       if (look_at(path_, file_) == Place::ours) return;
@@ -121,7 +122,7 @@ void JournalFile::lock(Seconds patience) {
     }
     if (Clock::now() >= give_up) {
       throw ConfigError(path_, {{"--results-dir",
-                                 "is in use by another run of dstune-mpi; wait for its end, or "
+                                 "is in use by another run of dstune-mpi; wait until it ends, or "
                                  "choose another --results-dir"}});
     }
     if (!said_so) log_line(concat("waiting for the run that still uses ", path_));
@@ -182,22 +183,21 @@ bool JournalFile::is_ours() const {
 void JournalFile::stay_in_place() {
   const Place place = look_at(path_, file_);
   if (is_used_by_another()) {
-    throw Error(concat(path_,
-                       " is used by another run at the same time, which goes on; what this run had "
-                       "measured is in ",
-                       back_up_journal(path_, text_)));
+    throw Error(concat(
+        path_, " is also in use by another run, which continues; what this run measured is in ",
+        back_up_journal(path_, text_)));
   }
   if (place == Place::ours) return;
   if (place == Place::taken) {
     throw Error(concat(path_,
-                       " was replaced by another file during the run, which is not touched; "
-                       "what this run had measured is in ",
+                       " was replaced by another file during the run, which is not touched; what "
+                       "this run measured is in ",
                        back_up_journal(path_, text_),
                        ": rename it to journal.jsonl in a folder of its own and use --resume"));
   }
   ensure_directory(std::filesystem::absolute(path_).parent_path().string());
   replace(text_);
-  log_warning(concat(path_, " was deleted during the run; it is written anew, nothing is lost"));
+  log_warning(concat(path_, " was deleted during the run; it is rewritten, nothing is lost"));
 }
 
 bool is_journal_in_use(const std::string& path, const SignOfLife& other_lives) {

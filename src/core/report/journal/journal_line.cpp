@@ -58,7 +58,7 @@ JournalLine parse(std::string_view line, bool sealed) {
   } catch (const std::exception&) {
     // where the parser stopped says nothing about what happened to the line
   }
-  return damaged("it is no JSON object");
+  return damaged("it is not a JSON object");
 }
 
 }  // namespace

@@ -91,7 +91,8 @@ class Reader {
     } catch (const Unbelievable& fault) {
       return skip(number, fault.what());
     } catch (const std::exception&) {
-      return skip(number, "it is no event of a run");  // Boost's reason would name its own source
+      return skip(number,
+                  "it is not an event of a run");  // Boost's reason would name its own source
     }
     content_.origin = Origin::ours;
     content_.whole_lines.append(text).push_back('\n');
@@ -200,7 +201,7 @@ class Reader {
 
 [[noreturn]] void refuse_foreign(const std::string& path) {
   throw ConfigError(path, {{"--results-dir",
-                            "has a journal.jsonl that is none of dstune-mpi's, so it is not "
+                            "has a journal.jsonl that is not dstune-mpi's, so it is not "
                             "touched; choose another --results-dir"}});
 }
 

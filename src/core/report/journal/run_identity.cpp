@@ -98,7 +98,7 @@ std::vector<std::string> identity_remarks(const RunIdentity& recorded, const Run
   std::vector<std::string> remarks;
   if (!missing.empty()) {
     remarks.push_back(concat("an earlier version wrote it, without ", join(missing, ", "),
-                             ": its results are taken to be of the same"));
+                             ": its results are assumed to be of the same"));
   }
   const int before = recorded.threads_per_rank;
   const int now = found.threads_per_rank;

@@ -13,10 +13,10 @@ std::string note_of(const ResultRow& row, const ResultRow& first, const Optimum&
   if (row.is_optimum) return optimum.reason;
   if (row.looks_better) {
     const bool was_repeated = row.figures.runs > 1 || first.figures.runs <= 1;
-    return was_repeated ? "not told apart from the optimum by more than noise"
+    return was_repeated ? "differs from the optimum by no more than noise"
                         : "the number of a single run, which was not repeated";
   }
-  return row.is_tie ? "a tie with the optimum, by what its host overhead is uncertain" : "";
+  return row.is_tie ? "a tie with the optimum within the uncertainty of its host overhead" : "";
 }
 
 void compare(ResultRow& row, const Measured* best, Metric metric) {

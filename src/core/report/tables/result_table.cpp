@@ -20,8 +20,8 @@ namespace {
 std::string marks_note(const std::vector<ResultRow>& rows) {
   if (!rows.front().is_optimum) return "";
   const bool is_any = std::ranges::any_of(rows, &ResultRow::looks_better);
-  return concat("* is the optimum", is_any ? "; ~ has the better number, but within noise of the "
-                                             "optimum's, or of a single run that was not repeated"
+  return concat("* is the optimum", is_any ? "; ~ has a better number, but within noise of the "
+                                             "optimum's, or from a single run that was not repeated"
                                            : "");
 }
 
@@ -32,12 +32,12 @@ std::string interval_note(const std::vector<ResultRow>& rows) {
   const bool is_over_runs = std::ranges::any_of(
       rows, [](const ResultRow& row) { return row.figures.interval && row.figures.runs > 1; });
   if (!is_over_steps && !is_over_runs) return "";
-  std::string note = "+- is half of the interval of 95 % of the step time";
+  std::string note = "+- is half of the 95 % interval of the step time";
   if (is_over_runs)
-    note += ": of more than one run, that of their mean, with what differs from run to run here";
+    note += ": over several runs, that of their mean, including what differs from run to run here";
   if (is_over_steps) {
-    note += concat(is_over_runs ? "; of one run" : ":", " that of the median of its steps alone, ",
-                   "so another run may differ by more");
+    note += concat(is_over_runs ? "; over one run" : ":",
+                   " that of the median of its steps alone, ", "so another run may differ by more");
   }
   return note;
 }

@@ -90,10 +90,11 @@ std::string optimal_line(const Experiment& best, const std::string& result_dir, 
 std::string figures_line(const Announced& best) {
   const std::string figures = figures_text(best);
   if (figures.empty()) return "";
-  return concat(
-      "It takes ", figures,
-      best.runs > 1 ? ": the mean of its repetitions, without the run by which it was chosen" : "",
-      ".\n");
+  return concat("It takes ", figures,
+                best.runs > 1
+                    ? ": the mean of its repetitions, excluding the run by which it was chosen"
+                    : "",
+                ".\n");
 }
 
 // The lines on lengths; "" unless they vary.
@@ -154,7 +155,7 @@ std::string summary_text(const std::vector<Record>& records, Metric metric, cons
   }
   for (const auto& note : notes) text += concat("Note: ", note, ".\n");
   text += concat(
-      provisional ? "Tuning was interrupted (--resume goes on) after " : "Tuning completed in ",
+      provisional ? "Tuning was interrupted (--resume continues) after " : "Tuning completed in ",
       duration_text(duration), ". Total number of experiments: ", records.size(), ".\n");
   return text;
 }

@@ -114,7 +114,7 @@ std::vector<std::string> disagreement_warnings(const std::string& backend,
         name, " ", text,
         setting.must_agree
             ? "; a group of both would fail"
-            : concat("; set it where the run starts: scripts/tune.sh hands it on with -hostfile, "
+            : concat("; set it where the run starts: scripts/tune.sh passes it on with -hostfile, "
                      "mpirun with -x ",
                      name)));
   }

@@ -111,8 +111,8 @@ void set_host_overhead(Machine& machine, const TuningConfig& config,
   const auto overhead =
       found.overhead ? std::move(found.overhead) : host_overhead_preset(device.host_overhead);
   if (!overhead) {
-    throw Error(
-        concat("worker's host overhead ", device.host_overhead, " is no preset of this program"));
+    throw Error(concat("worker's host overhead ", device.host_overhead,
+                       " is not a preset of this program"));
   }
   machine.host_overhead = *overhead;
 }
@@ -265,8 +265,8 @@ std::string passed_over(const Machine& machine, const std::vector<WorkerInfo>& w
   for (const WorkerInfo& worker : workers) {
     for (const DeviceInfo& device : worker.devices) {
       if (device.id.empty() || device.unusable.empty()) continue;
-      return concat("backend auto takes ", machine.backend, ", since the GPU of rank ", worker.rank,
-                    " on ", worker.host, " cannot be used: ", device.unusable);
+      return concat("backend auto chooses ", machine.backend, ", since the GPU of rank ",
+                    worker.rank, " on ", worker.host, " cannot be used: ", device.unusable);
     }
   }
   return "";
@@ -307,10 +307,10 @@ std::vector<std::string> machine_warnings(const TuningConfig& config, const Mach
   }
   const bool is_users = config.settings.memory_limit != 0;
   for (auto& line :
-       exceeded_rooms(is_users ? "memory_limit is" : "the memory limit of the run that goes on is",
+       exceeded_rooms(is_users ? "memory_limit is" : "the memory limit of the resumed run is",
                       limit_on_host(machine, workers), !is_users, machine.backend, workers)) {
-    line += is_users ? "; the system ends workers that use so much"
-                     : "; --memory-limit sets another, under which all is measured again";
+    line += is_users ? "; the system kills workers that use that much"
+                     : "; --memory-limit sets another, under which everything is measured again";
     warnings.push_back(std::move(line));
   }
   if (is_users) return warnings;
@@ -324,10 +324,10 @@ std::string warning_of_other_groups(const std::vector<Record>& earlier, int grou
   std::set<int> sizes;
   for (const auto& record : earlier) sizes.insert(record.experiment.ranks);
   if (sizes.empty() || sizes.contains(group_size)) return "";
-  return concat("the results found there are of groups of ", *sizes.rbegin(),
-                " ranks, now they are ", group_size,
-                ": everything is measured again; --ranks-per-experiment ", *sizes.rbegin(),
-                " would go on");
+  return concat("the results found there are from groups of ", *sizes.rbegin(),
+                " ranks, and now groups have ", group_size,
+                ": everything is measured again; to continue, use --ranks-per-experiment ",
+                *sizes.rbegin());
 }
 
 std::string device_names(const std::string& backend, const std::vector<WorkerInfo>& workers) {

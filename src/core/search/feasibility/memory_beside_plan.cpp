@@ -34,7 +34,7 @@ std::string describe_beside_plan(const RunSettings& settings, int ranks) {
   for (const MemoryReserve& part : beside) {
     parts.push_back(concat(format_bytes(part.bytes), " ", part.what));
   }
-  return concat("Beside these, as nvidia-smi shows it: about ", format_bytes(sum_of(beside)), ": ",
+  return concat("In addition, as nvidia-smi shows: about ", format_bytes(sum_of(beside)), ": ",
                 join(parts, ", "), "\n");
 }
 

@@ -15,7 +15,7 @@ namespace dstune {
 /// @returns nothing where the backend stands for no GPU
 std::vector<MemoryReserve> memory_beside_plan(const RunSettings& settings, int ranks);
 
-/// A line for people: "Beside these, as nvidia-smi shows it: about ...", or "" if there is nothing.
+/// A line for people: "In addition, as nvidia-smi shows: about ...", or "" if there is nothing.
 std::string describe_beside_plan(const RunSettings& settings, int ranks);
 
 Bytes sum_of(const std::vector<MemoryReserve>& reserves);

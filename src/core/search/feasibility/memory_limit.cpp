@@ -117,7 +117,7 @@ MemoryLimit memory_limit_of_run(const TuningConfig& config, const std::string& b
   if (!share.device.limit_is_free_memory && !share.is_of_host()) return {usable, ""};
   const Bytes most = share.is_of_host() ? nominal_limit(workers, backend) : kUnbounded;
   if (earlier != 0 && earlier <= most && earlier != usable) {
-    return {earlier, "that of the run that goes on"};
+    return {earlier, "that of the resumed run"};
   }
   std::string origin = share.is_of_host()
                            ? concat(share.room.describe(), " (", share.worker.host, ")")
@@ -188,9 +188,9 @@ std::string shortage_of_free_memory(Bytes limit, const std::string& backend,
     if (device == nullptr || !device->limit_is_free_memory) continue;
     const Share share(worker, backend, workers, allocator);
     if (limit <= share.usable()) continue;
-    return concat("the run that goes on began with a memory limit of ", format_bytes(limit),
+    return concat("the resumed run began with a memory limit of ", format_bytes(limit),
                   ", and now there are only ", share.describe_free(),
-                  "; --memory-limit sets another, under which all is measured again");
+                  "; --memory-limit sets another, under which everything is measured again");
   }
   return "";
 }

@@ -63,9 +63,9 @@ std::string MemoryRoom::describe() const {
   if (usable() == usual) {
     return concat("85 % of the ", format_bytes(bytes), " of ", name, ", for ", of_workers(sharers));
   }
-  return concat("of the ", format_bytes(bytes), " of ", name, " are ", format_bytes(free),
-                " free, for ", of_workers(sharers), " who each take ", format_bytes(beside),
-                " beside their experiments");
+  return concat(format_bytes(free), " of the ", format_bytes(bytes), " of ", name,
+                " are free, for ", of_workers(sharers), " that each take ", format_bytes(beside),
+                " besides their experiments");
 }
 
 std::vector<MemoryRoom> memory_rooms(const WorkerInfo& worker, const DeviceInfo& device,
@@ -102,7 +102,7 @@ std::vector<std::string> exceeded_rooms(const std::string& whose, Bytes limit, b
     std::string line = concat(whose, " ", format_bytes(limit), " on each of ",
                               of_workers(worst.sharers), " of ", worker.host, ", more than the ",
                               format_bytes(against_free ? worst.free : worst.bytes),
-                              against_free ? " that are free of " : " of ", worst.name);
+                              against_free ? " that are free in " : " of ", worst.name);
     if (said.insert(line).second) lines.push_back(std::move(line));
   }
   return lines;

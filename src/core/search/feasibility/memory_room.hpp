@@ -38,7 +38,7 @@ MemoryRoom narrowest_room(const std::vector<MemoryRoom>& rooms);
 
 /// A line for each bound that `limit` for each worker would exceed, with both figures and the host.
 /// Only the worst bound of a worker is named.
-/// @param whose         "memory_limit is", "the memory limit of the run that goes on is"
+/// @param whose         "memory_limit is", "the memory limit of the resumed run is"
 /// @param against_free  the free memory counts, not only the bound
 std::vector<std::string> exceeded_rooms(const std::string& whose, Bytes limit, bool against_free,
                                         const std::string& backend,

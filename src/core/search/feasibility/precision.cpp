@@ -12,7 +12,7 @@ namespace {
 /// Why `device` does not settle it; "" if it does.
 std::string why_open(const TuningConfig& config, const DeviceInfo& device) {
   const BackendTraits traits = traits_of_backend(device.backend);
-  if (traits.computes_on_host) return "a CPU does not tell which that is";
+  if (traits.computes_on_host) return "a CPU cannot tell which that is";
   if (config.open_precision == "bf16" && !device.trains_in_bf16) {
     return concat(device.name, " has no bf16");
   }
@@ -29,8 +29,8 @@ std::string open_precision_question(const TuningConfig& config, const std::strin
     const std::string why = device == nullptr ? "" : why_open(config, *device);
     if (why.empty()) continue;
     return concat("leaves the precision to the Trainer (\"auto\"), and ", why,
-                  ": say --precision bf16 if you train with --bf16, --precision fp16 if with "
-                  "--fp16, --precision fp32 if with neither");
+                  ": give --precision bf16 if you train with --bf16, --precision fp16 with --fp16, "
+                  "or --precision fp32 with neither");
   }
   return "";
 }

@@ -56,11 +56,11 @@ std::string nothing_fits_text(const Stores& full) {
   }
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < kStores; ++i) {
-    if (full[i]) parts.push_back(concat(kRows[i].description, " (", kRows[i].limit, ")"));
+    if (!full[i]) continue;
+    parts.push_back(concat(kRows[i].description, " is too small (", kRows[i].limit, ")"));
   }
-  return concat("no experiment fits: too small for them ", parts.size() == 1 ? "is " : "are ",
-                join(parts, ", "), "; raise what limits ", parts.size() == 1 ? "it, " : "these, ",
-                advice);
+  return concat("no experiment fits: ", join(parts, ", "), "; raise ",
+                parts.size() == 1 ? "that limit, " : "these limits, ", advice);
 }
 
 }  // namespace dstune

@@ -138,7 +138,7 @@ std::string host_text(const RunRates& rates, const RunSettings& settings) {
     return "the host's side of offloading was not measured: it counts as the device's own";
   }
   const bool is_measured = host && !traits_of_backend(settings.backend).time_is_virtual;
-  return concat("the host's side of offloading, ", is_measured ? "measured" : "by guesses", ": ",
+  return concat("the host's side of offloading, ", is_measured ? "measured" : "guessed", ": ",
                 describe(host.value_or(HostRates{})));
 }
 

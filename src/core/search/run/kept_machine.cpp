@@ -30,8 +30,8 @@ std::optional<LearntMachine> read_kept_machine(const std::filesystem::path& path
     return learnt_machine_from_json(
         parse_json(read_text_file(path.string(), kMostBytes)).as_object());
   } catch (const std::exception&) {
-    log_warning(concat(path.string(), " is left aside: it is not what a search has learnt of a ",
-                       "machine; the next search that ends well writes it anew"));
+    log_warning(concat(path.string(), " is ignored: it does not hold what a search learnt about a ",
+                       "machine; the next search that ends well rewrites it"));
     return std::nullopt;
   }
 }
@@ -43,7 +43,7 @@ void keep_machine(const std::filesystem::path& path, const LearntMachine& learnt
     write_file_atomically(path.string(), to_json_text(to_json(learnt), 2) + "\n",
                           Durability::process_crash);
   } catch (const std::exception& fault) {
-    log_warning(concat("what was learnt of the machine is not kept: ", fault.what()));
+    log_warning(concat("what was learnt about the machine could not be saved: ", fault.what()));
   }
 }
 

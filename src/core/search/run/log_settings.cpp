@@ -46,7 +46,7 @@ void log_parts(const std::vector<std::string>& parts, std::string_view separator
 void log_beginning(const TuningConfig& config, int ranks) {
   const int workers = ranks - 1;
   const ModelParameters parameters = make_model_parameters(config.settings.model);
-  const std::string before = "dstune-mpi: tunes ";
+  const std::string before = "dstune-mpi: tuning ";
   const std::string behind =
       concat(" (", cut_in_middle(config.settings.model.name, kNameColumns), ", ",
              parameter_text(parameters.total(), parameters.trainable_total()), ") on ", workers,
@@ -95,15 +95,14 @@ void log_settings(const TuningConfig& config, const Machine& machine,
   const bool offloads =
       says_what_is_offloaded(config.deepspeed.json(), config.space, config.stages);
   if (offloads && machine.host_memory_limit != 0 && machine.host_memory_limit != kNoLimit) {
-    log_line(concat("of the host's memory, for what is offloaded: ",
-                    format_bytes(machine.host_memory_limit), " per rank"));
+    log_line(concat("host memory for what is offloaded: ", format_bytes(machine.host_memory_limit),
+                    " per rank"));
   }
   if (offloads && machine.pinned_limit > 0) {
-    log_line(
-        concat("of pinned and locked memory: ", format_bytes(machine.pinned_limit), " per rank"));
+    log_line(concat("pinned and locked memory: ", format_bytes(machine.pinned_limit), " per rank"));
   }
   if (offloads && machine.drive_limit > 0) {
-    log_line(concat("of the drive: ", format_bytes(machine.drive_limit), " per rank"));
+    log_line(concat("space on the drive: ", format_bytes(machine.drive_limit), " per rank"));
   }
   for (const auto& warning : config.warnings) log_warning(warning);
 }

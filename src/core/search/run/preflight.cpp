@@ -68,7 +68,7 @@ std::vector<CheckedGroup> groups_of(const std::vector<Record>& records, const Na
   for (const Record& record : records) {
     const auto* const measured = std::get_if<Measured>(&record.outcome);
     if (measured == nullptr || !measured->machine_check) {
-      log_warning(concat("the preflight says nothing of ranks ",
+      log_warning(concat("the preflight says nothing about ranks ",
                          record.ranks.empty() ? "" : concat(record.ranks.front(), " ..."), ": ",
                          describe(record.outcome)));
       continue;
@@ -103,7 +103,7 @@ bool wants_preflight(const TuningConfig& config, std::size_t workers) {
 std::string preflight_text(const PreflightReport& report) {
   std::string text = concat(report.table, '\n');
   for (const std::string& fault : report.faults) text += concat("slow: ", fault, '\n');
-  return report.faults.empty() ? concat(text, "nobody is slow, and all values arrived right\n")
+  return report.faults.empty() ? concat(text, "no rank is slow, and all values arrived intact\n")
                                : text;
 }
 

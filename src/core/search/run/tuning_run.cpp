@@ -153,7 +153,8 @@ class Run {
       log_error(status.message);
     } else {
       status.state = RunState::found;
-      status.message = "only the machine was checked; --resume tunes without preflight: only";
+      status.message =
+          "only the machine was checked; to tune, drop \"preflight\": \"only\" and use --resume";
       parts_.surroundings.print(preflight_text(preflight_));
     }
     results_.write_status(stamped(status));
@@ -233,7 +234,7 @@ class Run {
     try {
       return taught_predictor(journal_.records(), parts_.group_size);
     } catch (const std::exception& fault) {
-      log_warning(concat("how well step times were predicted cannot be said: ", fault.what()));
+      log_warning(concat("how well step times were predicted is not known: ", fault.what()));
       return std::nullopt;
     }
   }

@@ -39,7 +39,7 @@ std::string message_about(const std::string& name, const std::vector<WorkerInfo>
   std::vector<std::string> shown(hosts.begin(), hosts.end());
   const bool are_many = shown.size() > kShown;
   if (are_many) shown.resize(kShown);
-  return concat("is \"", name, "\", which is no worker of this run",
+  return concat("is \"", name, "\", which is not a worker of this run",
                 near.empty() ? "" : concat("; did you mean \"", near, "\"?"),
                 "; accepted: ranks from 1 to ", workers.back().rank, ", devices, and the hosts ",
                 join(shown, ", "), are_many ? ", ..." : "");

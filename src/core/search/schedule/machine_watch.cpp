@@ -191,7 +191,7 @@ std::vector<std::string> MachineWatch::remarks() const {
                format_seconds(first), " per step)",
                alone_ == 0 ? ""
                            : concat("; ", alone_, alone_ == 1 ? " experiment" : " experiments",
-                                    " of the search ran alone, which is made up for where the "
+                                    " of the search ran alone, which is corrected for when the "
                                     "contenders are chosen")));
   }
   for (const Change& change : changes_) {
@@ -205,7 +205,7 @@ std::vector<std::string> MachineWatch::remarks() const {
                change.between.empty()
                    ? ""
                    : concat(", and ", change.between.size(),
-                            " before may have seen either machine: ", listed(change.between))));
+                            " before it may have seen either state: ", listed(change.between))));
   }
   if (changes_.empty() && references_ > (beside_ ? 1 : 0)) {
     const int repeated = references_ - (beside_ ? 1 : 0);

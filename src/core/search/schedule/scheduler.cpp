@@ -224,7 +224,7 @@ bool Scheduler::doubt(Batch& batch, const Running& over, const Completion& compl
   }
   doubted.reason = concat("measured at ", format_seconds(mean_step_time(*measured)),
                           " per step, but ", join(how, ", "));
-  log_line(concat(experiment.name, " is measured once more, on others: ", join(how, ", ")));
+  log_line(concat(experiment.name, " is measured once more, on other ranks: ", join(how, ", ")));
   batch.queue.push_front(
       {over.pending.index, std::move(doubted), completion.outcome, suspects, over.started});
   return true;
@@ -248,7 +248,7 @@ bool Scheduler::retry(Batch& batch, const Running& over, const Completion& compl
   if (!failed) return false;
   if (stop_requested()) return true;  // no record is written, so that the resumed run tries it
   log_warning(concat(batch.experiments[over.pending.index].name, " failed (", failed->reason,
-                     "); it is tried once more, on other ranks where there are enough"));
+                     "); it is tried once more, on other ranks if there are enough"));
   batch.queue.push_front({over.pending.index, std::move(failed), {}, {}, 0});
   return true;
 }

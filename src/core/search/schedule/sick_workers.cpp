@@ -27,9 +27,9 @@ void SickWorkers::retire_again(const std::vector<Record>& records, int ranks) {
         });
         if (!is_here || pool_.size() <= ranks) continue;
         pool_.retire(sick.rank);
-        log_warning(concat(
-            name_of(sick), " gets no work, as in the run that goes on: ", record.experiment.name,
-            " failed there (", failed.reason, "); --retry-failed gives it another chance"));
+        log_warning(
+            concat(name_of(sick), " gets no work, as in the resumed run: ", record.experiment.name,
+                   " failed there (", failed.reason, "); --retry-failed gives it another chance"));
       }
     }
   }

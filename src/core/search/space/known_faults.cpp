@@ -115,7 +115,7 @@ std::vector<std::string> known_faults(const StepConfig& config) {
     if (!has_release || !known.applies(config)) continue;
     sentences.push_back(concat("stage ", config.stage, " with ", known.knobs, ": ", known.fault,
                                " (DeepSpeed ", known.versions, "; ", known.source,
-                               "): check that your version has it mended"));
+                               "): check that your version has the fix"));
   }
   return sentences;
 }

@@ -172,20 +172,20 @@ std::string note_of(const TuningConfig& config, const AddedAxes& added, bool on_
   }
   if (stages.empty()) return "";
   std::string note = concat("nothing of ", stages.size() == 1 ? "stage " : "stages ",
-                            join(stages, ", "), " fits on the device alone, so that the optimizer");
+                            join(stages, ", "), " fits on the device alone, so the optimizer");
   if (on_drive) {
     note = concat("nothing of stage ", stages.front(),
-                  " fits on the device and in the host's memory, so that the optimizer is on the "
+                  " fits on the device and in the host's memory, so the optimizer goes to the "
                   "drive of dstune.nvme_path there");
   } else {
     note += concat(parameters_too ? ", in stage 3 with the parameters," : "",
-                   " is in the host's memory there");
+                   " goes to the host's memory there");
   }
-  note += "; \"dstune\": {\"offload\": \"never\"} leaves that out";
+  note += "; \"dstune\": {\"offload\": \"never\"} turns that off";
   if (config.deepspeed.json().contains("optimizer")) return note;
   return concat(note,
-                "; DeepSpeed then wants an \"optimizer\" in the file, or a DeepSpeedCPUAdam of the "
-                "script's own");
+                "; DeepSpeed then needs an \"optimizer\" in the file, or a DeepSpeedCPUAdam made "
+                "by the script");
 }
 
 /// What makes a drive faster, where the file says nothing of it.
@@ -194,15 +194,15 @@ std::string note_on_aio(const TuningConfig& config, const AddedAxes& added) {
       added, [](const auto& stage_and_axes) { return may_use_drive(stage_and_axes.second); });
   if (!has_drive || config.deepspeed.json().contains("aio")) return "";
   return concat(
-      "the file has no \"aio\" section, so that a drive is used with DeepSpeed's defaults; "
+      "the file has no \"aio\" section, so a drive is used with DeepSpeed's defaults; "
       "dstune-mpi --nvme-sweep ",
       config.offload.nvme_path, " finds the section that is best for that drive");
 }
 
-/// "12.00 GiB", and if that is too much "30.00 GiB (too much: 24.00 GiB)".
+/// "12.00 GiB", and if that is too much "30.00 GiB (over the limit of 24.00 GiB)".
 std::string against(Bytes need, Bytes limit) {
   if (need <= limit) return format_bytes(need);
-  return concat(format_bytes(need), " (too much: ", format_bytes(limit), ")");
+  return concat(format_bytes(need), " (over the limit of ", format_bytes(limit), ")");
 }
 
 }  // namespace
@@ -295,7 +295,7 @@ std::string offload_advice(TuningConfig config, const Machine& machine, int stag
                         !needed_levels("a drive", stage, true).empty();
   if (!may_help) return text;
   return concat(
-      text, "; the optimizer could be on a drive instead: dstune.nvme_path names a folder there");
+      text, "; the optimizer could go to a drive instead: set dstune.nvme_path to a folder on it");
 }
 
 TuningConfig with_offload(TuningConfig config, const Machine& machine,

@@ -26,7 +26,7 @@ constexpr Refusal kRefusals[] = {
     {"gradient_predivide_factor",
      "gradient_predivide_factor other than 1 needs stage 0 or 1, or stage 2 without "
      "reduce_scatter"},
-    {"gradient_allreduce_op", "gradient_allreduce_op \"sum\" needs another stage than 3"},
+    {"gradient_allreduce_op", "gradient_allreduce_op \"sum\" needs a stage other than 3"},
     {"data_types.grad_accum_dtype",
      "data_types.grad_accum_dtype other than the model's type needs stage 1, 2 or 3, and in stage "
      "1 "

@@ -30,7 +30,7 @@ std::string not_told_apart(const std::vector<std::string>& names) {
   if (names.empty()) return "";
   const std::size_t named = std::min(names.size(), kMostNamed);
   const auto end = names.begin() + static_cast<std::ptrdiff_t>(named);
-  return concat("; not told apart from it: ", join({names.begin(), end}, ", "),
+  return concat("; not distinguishable from it: ", join({names.begin(), end}, ", "),
                 named == names.size() ? "" : concat(" and ", names.size() - named, " more"));
 }
 

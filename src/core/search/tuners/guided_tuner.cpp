@@ -176,14 +176,14 @@ std::vector<std::string> GuidedTuner::remarks() {
   const std::string better = concat("better by more than ", fixed(kBetterBy * 100, 0), " %");
   if (why_over().empty() && has_learnt_enough() &&
       outlook().chance_of_any < config().stop_at_chance) {
-    remarks.front() += concat(": that another is ", better, " has a chance below ",
+    remarks.front() += concat(": the chance that another is ", better, " is below ",
                               format_chance(config().stop_at_chance), " (stop_at_chance)");
   }
   remarks.push_back(
-      concat("of the ", untried.size(), " configurations that were not tried the likeliest to be ",
-             better, " is ", trials().at(*outlook().likeliest).candidate.name, " with a chance of ",
-             format_chance(outlook().chance_of_likeliest), "; that any of them is has a chance of ",
-             format_upper_chance(outlook().chance_of_any)));
+      concat("of the ", untried.size(), " configurations that were not tried, ",
+             trials().at(*outlook().likeliest).candidate.name, " is the likeliest to be ", better,
+             ", with a chance of ", format_chance(outlook().chance_of_likeliest),
+             "; the chance that any of them is: ", format_upper_chance(outlook().chance_of_any)));
   return remarks;
 }
 

@@ -245,7 +245,8 @@ TuningResult search(const TuningConfig& config, int group_size, Scheduler& sched
     // What was learnt is relative to measured rates.
     const bool is_measured = *rates != RunRates(estimated_rates(config.settings));
     const PartFactors& factors = is_measured ? start : kAsRated;
-    if (factors != kAsRated) log_line("begins with what earlier searches learnt of this machine");
+    if (factors != kAsRated)
+      log_line("starts from what earlier searches learnt about this machine");
     return std::make_unique<StepTimeForecaster>(StepTimePredictor(
         *rates, [&] { scheduler.stay_in_touch(); }, factors));
   };

@@ -75,14 +75,14 @@ std::optional<std::string> check_whole_step(const TuningConfig& config, const Re
       step_time_text(computed, best.experiment.ds_config.step().accumulation_steps);
   // What was found is no worse for that no group is left to look at it again.
   if (scheduler.slots(best.experiment.ranks) == 0) {
-    return concat(subject, "; too few workers were left to check it by a whole step");
+    return concat(subject, "; too few workers were left to check it with a whole step");
   }
   Seconds now = 0;
   for (const Record& record : records) now = std::max(now, record.finished);
   if (!has_room(config, best, now, computed.step_time)) {
-    return concat(subject, "; there was no time to check it by a whole step");
+    return concat(subject, "; there was no time to check it with a whole step");
   }
-  log_line(concat("checks ", best.experiment.name, " by a step with all of its micro-steps"));
+  log_line(concat("checking ", best.experiment.name, " with a step of all its micro-steps"));
   double nearest = 0;
   int tries = 0;
   while (tries < kTries && has_room(config, best, now, computed.step_time)) {
@@ -101,7 +101,7 @@ std::optional<std::string> check_whole_step(const TuningConfig& config, const Re
   }
   return concat(subject, "; ", tries == 1 ? "a whole step took " : "both of two whole steps took ",
                 difference_text(nearest), tries == 1 ? "" : " or more",
-                ", which is more than noise: \"whole_steps\": true in dstune measures whole ones");
+                ", which is more than noise: \"whole_steps\": true in dstune measures whole steps");
 }
 
 }  // namespace dstune

@@ -24,7 +24,7 @@ struct AioContext::Flight {
             .size = request.aio_nbytes,
             .moved = moved,
             .code = code,
-            .remark = code == EINVAL ? "offset or size is no multiple of the drive's logical "
+            .remark = code == EINVAL ? "offset or size is not a multiple of the drive's logical "
                                        "block, or there is no O_DIRECT"
                                      : ""};
   }

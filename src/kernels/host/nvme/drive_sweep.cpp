@@ -44,8 +44,8 @@ class Sweep {
     }
     if (facts.is_rotational.value_or(false)) {
       note(
-          "the system says that this drive rotates (or does not know better, as of a virtual "
-          "one); NVMe offload is of no use on a disk");
+          "the system says that this drive rotates (or cannot tell, as with a virtual one); NVMe "
+          "offload is of no use on a disk");
     }
     if (facts.logical_block > 1024) {
       note(concat("the drive has logical blocks of ", facts.logical_block,
@@ -142,7 +142,7 @@ class Sweep {
     if (report.sustained.slows_down()) {
       note(
           "the second long write is slower than the first: a cache of the drive was full, and "
-          "training, which writes on and on, sees the second rate or less");
+          "training, which keeps writing, sees the second rate or less");
     }
   }
 

@@ -79,7 +79,7 @@ TEST(ParseCommandLine, RunsATrainingCommandOnlyIfThereIsOne) {
   EXPECT_TRUE(parse_command_line({"--run", "c.json", "--", "train"}).run);
   EXPECT_FALSE(parse_command_line({"c.json", "--", "train", "--run"}).run);
   EXPECT_EQ(faults_of_line({"c.json", "--run"}),
-            Faults{"--run  has nothing to start; the training command stands after --"});
+            Faults{"--run  has nothing to start; the training command goes after --"});
   EXPECT_EQ(faults_of_line({"c.json", "--run", "--", "NAME=a b", "_2=/"}).size(), 1U);
   for (const char* program : {"/lr=0.1/train.sh", "2=x", "=x"}) {
     EXPECT_TRUE(parse_command_line({"c.json", "--run", "--", "NAME=x", program}).run) << program;
@@ -112,7 +112,7 @@ TEST(ParseCommandLine, ChecksForAsManyWorkersAsAreKnown) {
   EXPECT_FALSE(unsized.world_size);
   EXPECT_EQ(sized.world_size, 8);
   EXPECT_EQ(faults_of_line({"c.json", "--check", "--plan", "--world-size", "2"}),
-            Faults{"--check  excludes --plan; accepted: one of them"});
+            Faults{"--check  cannot be combined with --plan"});
 }
 
 TEST(ParseCommandLine, CollectsTheKeysToLeaveOut) {
@@ -124,13 +124,14 @@ TEST(ParseCommandLine, CollectsTheKeysToLeaveOut) {
   EXPECT_EQ(faults_of_line({"c.json", "--without=", "--precision", "fp8"}),
             (Faults{"--precision  is \"fp8\"; accepted: \"bf16\", "
                     "\"fp16\", \"fp32\"",
-                    "--without  is \"\"; accepted: a text that is not empty"}));
+                    "--without  is \"\"; accepted: a non-empty string"}));
 }
 
 TEST(ParseCommandLine, TakesStandardInputOnce) {
   EXPECT_EQ(parse_command_line({"-"}).config_path, "-");
-  EXPECT_EQ(faults_of_line({"-", "--plan", "--hostfile", "-"}),
-            Faults{"--hostfile  is -, and so is CONFIG.json; accepted: one of them"});
+  EXPECT_EQ(
+      faults_of_line({"-", "--plan", "--hostfile", "-"}),
+      Faults{"--hostfile  is -, and so is CONFIG.json; only one of them can be standard input"});
 }
 
 TEST(ParseCommandLine, SendsOptionsOfMpirunWhereTheyBelong) {
@@ -165,9 +166,9 @@ TEST(ParseCommandLine, ASweepOfADriveNeedsADirectoryAndNoConfiguration) {
 
 TEST(ParseCommandLine, NothingElseIsAskedWhereADriveIsSwept) {
   EXPECT_EQ(faults_of_line({"--nvme-sweep", "/ssd", "c.json"}),
-            Faults{"\"c.json\"  is one word too many: --nvme-sweep DIR needs no CONFIG.json"});
+            Faults{"\"c.json\"  is an extra argument: --nvme-sweep DIR needs no CONFIG.json"});
   EXPECT_EQ(faults_of_line({"--nvme-sweep", "/ssd", "--status", "results"}),
-            Faults{"--nvme-sweep  excludes --status; accepted: one of them"});
+            Faults{"--nvme-sweep  cannot be combined with --status"});
   EXPECT_EQ(faults_of_line({"--nvme-sweep", "/ssd", "--nvme-budget", "4"}),
             Faults{"--nvme-budget  is 4 B; accepted: at least 256.00 MiB, such as 4GiB"});
   EXPECT_EQ(faults_of_line({"c.json", "--nvme-budget", "4GiB"}),
@@ -182,7 +183,7 @@ TEST(ParseCommandLine, RetriesWhatFailedOnlyInARunThatGoesOn) {
   EXPECT_TRUE(parse_command_line({"c.json", "--resume", "--retry-failed"}).retry_failed);
   EXPECT_TRUE(parse_command_line({"c.json", "--force-resume", "--retry-failed"}).retry_failed);
   EXPECT_EQ(faults_of_line({"c.json", "--retry-failed"}),
-            Faults({"--retry-failed  is only for a run that goes on; add --resume"}));
+            Faults({"--retry-failed  only applies to a resumed run; add --resume"}));
 }
 
 TEST(ParseCommandLine, HelpAndVersionWinOverFaults) {
@@ -201,16 +202,16 @@ TEST(ParseCommandLine, ShowsEveryFaultAtOnce) {
       faults_of_line({"--resmue", "--overwrite=yes", "--model=", "--backend", "gpu",
                       "--memory-limit", "-5", "--ranks-per-experiment", "0", "--format", "jsn",
                       "a.json", "b.json", "--verbose", "-v", "--results-dir"}),
-      (Faults{"--resmue  is unknown; did you mean \"--resume\"?", "--overwrite  takes no value",
-              "-v  is given more than once", "--results-dir  needs a value: DIR",
-              "--model  is \"\"; accepted: a text that is not empty",
-              "--memory-limit  is \"-5\"; accepted: a size above 0 such as 4GiB, or bytes",
-              "--ranks-per-experiment  is 0; accepted: an integer from 1 to 1000000",
-              "--backend  is \"gpu\"; did you mean \"cpu\"? accepted: \"auto\", \"cpu\", "
-              "\"cuda\", \"sim\"",
-              "--format  is \"jsn\"; did you mean \"json\"? accepted: \"table\", \"json\"",
-              "\"b.json\"  is one word too many after \"a.json\"; a training command stands "
-              "after --"}));
+      (Faults{
+          "--resmue  is unknown; did you mean \"--resume\"?", "--overwrite  takes no value",
+          "-v  is given more than once", "--results-dir  needs a value: DIR",
+          "--model  is \"\"; accepted: a non-empty string",
+          "--memory-limit  is \"-5\"; accepted: a size above 0 such as 4GiB, or bytes",
+          "--ranks-per-experiment  is 0; accepted: an integer from 1 to 1000000",
+          "--backend  is \"gpu\"; did you mean \"cpu\"? accepted: \"auto\", \"cpu\", "
+          "\"cuda\", \"sim\"",
+          "--format  is \"jsn\"; did you mean \"json\"? accepted: \"table\", \"json\"",
+          "\"b.json\"  is an extra argument after \"a.json\"; a training command goes after --"}));
 }
 
 TEST(ParseCommandLine, NeedsAConfiguration) {
@@ -234,18 +235,19 @@ TEST(ParseCommandLine, DoesNotTakeAnOptionForAValue) {
 
 TEST(ParseCommandLine, RejectsCombinationsThatContradict) {
   EXPECT_EQ(faults_of_line({"c.json", "--resume", "--overwrite"}),
-            Faults{"--overwrite  excludes --resume; accepted: one of them"});
+            Faults{"--overwrite  cannot be combined with --resume"});
   EXPECT_EQ(faults_of_line({"c.json", "--force-resume", "--overwrite"}),
-            Faults{"--overwrite  excludes --force-resume; accepted: one of them"});
-  EXPECT_EQ(faults_of_line({"c.json", "--world-size", "2", "--hostfile", "h"}),
-            (Faults{"--world-size  is only for --plan and --check; mpirun sets it otherwise",
-                    "--hostfile  is only for --plan and --check; give mpirun its -hostfile "
-                    "before"}));
+            Faults{"--overwrite  cannot be combined with --force-resume"});
+  EXPECT_EQ(
+      faults_of_line({"c.json", "--world-size", "2", "--hostfile", "h"}),
+      (Faults{
+          "--world-size  is only for --plan and --check; otherwise mpirun sets it",
+          "--hostfile  is only for --plan and --check; otherwise give mpirun its own -hostfile"}));
   EXPECT_EQ(faults_of_line({"c.json", "--plan"}),
             Faults{"--plan  needs the number of workers: --world-size N, --gpus N or --hostfile "
                    "FILE"});
   EXPECT_EQ(faults_of_line({"c.json", "--plan", "--world-size", "2", "--hostfile", "h"}),
-            Faults{"--hostfile  excludes --world-size; give one of them"});
+            Faults{"--hostfile  cannot be combined with --world-size"});
 }
 
 TEST(ParseCommandLine, ReadsWhatTheFileHasKeysFor) {
@@ -267,9 +269,9 @@ TEST(ParseCommandLine, TakesGpusForWorkers) {
   EXPECT_EQ(parse_command_line({"c.json", "--check", "--gpus", "8", "--world-size", "8"}).gpus, 8);
   EXPECT_EQ(parse_command_line({"c.json", "--gpus", "8"}).gpus, 8);
   EXPECT_EQ(faults_of_line({"c.json", "--plan", "--gpus", "8", "--world-size", "4"}),
-            Faults{"--gpus  is 8, but --world-size is 4; accepted: one of them"});
+            Faults{"--gpus  is 8, but --world-size is 4; give only one of the two"});
   EXPECT_EQ(faults_of_line({"c.json", "--plan", "--gpus", "8", "--hostfile", "h"}),
-            Faults{"--hostfile  excludes --gpus; give one of them"});
+            Faults{"--hostfile  cannot be combined with --gpus"});
 }
 
 TEST(ParseCommandLine, PlansAModelWithoutAFile) {
@@ -291,7 +293,7 @@ TEST(ParseCommandLine, ListsModelsInAForm) {
 
 TEST(ParseCommandLine, RejectsAnEmptyTrainingCommand) {
   EXPECT_EQ(faults_of_line({"c.json", "--"}),
-            Faults{"--  is the last word; accepted: the training command after it"});
+            Faults{"--  has nothing after it; accepted: the training command"});
 }
 
 TEST(ParseCommandLine, RejectsNumbersThatAreNone) {

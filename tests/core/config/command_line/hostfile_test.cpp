@@ -97,9 +97,10 @@ TEST(ParseHostfile, ExpandsSlurmsLists) {
 }
 
 TEST(ParseHostfile, RejectsListsWithoutAnEnd) {
-  EXPECT_EQ(faults_of_text("node[5-2]"),
-            Faults{"line 1  has \"node[5-2]\", which is no list of at most 100000 hosts; accepted: "
-                   "\"node[01-04,07] slots=8\""});
+  EXPECT_EQ(
+      faults_of_text("node[5-2]"),
+      Faults{"line 1  has \"node[5-2]\", which is not a list of at most 100000 hosts; accepted: "
+             "\"node[01-04,07] slots=8\""});
   EXPECT_EQ(faults_of_text("n[1-999999999999999999]").size(), 1U);
   EXPECT_EQ(faults_of_text("n[1-9999][1-9999]").size(), 1U);
   EXPECT_EQ(faults_of_text("n[1-2],").size(), 1U);
@@ -146,7 +147,7 @@ TEST(ParseHostfile, StopsWhereNobodyReadsOn) {
     const auto faults = faults_of_text(text);
 
     ASSERT_EQ(faults.size(), 50U);
-    EXPECT_EQ(faults.back(), "file  has more faults than these; the rest is not read");
+    EXPECT_EQ(faults.back(), "file  has more errors than these; the rest is not read");
   }
 }
 

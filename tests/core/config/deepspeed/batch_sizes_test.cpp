@@ -163,18 +163,18 @@ TEST(ReadBatchSizes, ChecksTheTripleWithTheRanks) {
   EXPECT_EQ(read_batches(kTriple, 2).faults, Faults{});
   EXPECT_EQ(read_batches(kTriple, 3).faults,
             Faults{"/train_batch_size  is 24, but micro-batch 4 x accumulation steps 3 x 3 ranks "
-                   "are 36; what goes is 36, or \"auto\" for the micro-batch or the accumulation "
+                   "are 36; what works is 36, or \"auto\" for the micro-batch or the accumulation "
                    "steps"});
 }
 
 TEST(ReadBatchSizes, ChecksWhatItCanWithoutTheRanks) {
   EXPECT_EQ(read_batches(kTriple).faults, Faults{});
   EXPECT_EQ(read_batches(R"({"train_batch_size":20,"train_micro_batch_size_per_gpu":8})").faults,
-            Faults{"/train_batch_size  is 20, which is no multiple of micro-batch 8; the nearest "
-                   "that go are 16 and 24"});
+            Faults{"/train_batch_size  is 20, which is not a multiple of micro-batch 8; the "
+                   "nearest that work are 16 and 24"});
   EXPECT_EQ(read_batches(R"({"train_batch_size":20,"gradient_accumulation_steps":2})", 3).faults,
-            Faults{"/train_batch_size  is 20, which is no multiple of accumulation steps 2 x 3 "
-                   "ranks; the nearest that go are 18 and 24"});
+            Faults{"/train_batch_size  is 20, which is not a multiple of accumulation steps 2 x 3 "
+                   "ranks; the nearest that work are 18 and 24"});
 }
 
 TEST(ReadBatchSizes, KeepsTheGlobalBatchOfTheFile) {

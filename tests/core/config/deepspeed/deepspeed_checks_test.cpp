@@ -37,7 +37,7 @@ TEST(CheckRelations, SaysThatALoggerOfCollectivesIsNotMeasured) {
 TEST(CheckRelations, AllowsOnePrecision) {
   EXPECT_EQ(check(R"({"fp16":{"enabled":true},"bf16":{"enabled":false}})"), Faults{});
   EXPECT_EQ(check(R"({"fp16":{"enabled":true},"bf16":{"enabled":true}})"),
-            Faults{"/bf16/enabled  is true and so is /fp16/enabled; accepted: one of them"});
+            Faults{"/bf16/enabled  is true and so is /fp16/enabled; accepted: one of the two"});
 }
 
 TEST(CheckRelations, ADynamicLossScaleHasALowestValue) {

@@ -34,11 +34,11 @@ TEST(CheckOptimizer, LeavesTypesAloneThatItDoesNotKnow) {
 
 TEST(CheckOptimizer, AParameterMustBeOneOfItsType) {
   EXPECT_EQ(check(R"({"type": "Adam", "params": {"weight_deacy": 0.1}})"),
-            Faults{"/optimizer/params/weight_deacy  is no parameter of Adam; did you mean "
+            Faults{"/optimizer/params/weight_deacy  is not a parameter of Adam; did you mean "
                    "\"weight_decay\"?"});
   EXPECT_EQ(check(R"({"type": "Lion", "params": {"betas": [0.9, 0.99], "eps": 1e-8}})").size(), 1U);
   EXPECT_EQ(check(R"({"type": "SGD", "params": {"betas": [0.9, 0.99]}})"),
-            Faults{"/optimizer/params/betas  is no parameter of SGD"});
+            Faults{"/optimizer/params/betas  is not a parameter of SGD"});
   EXPECT_EQ(check(R"({"type": "Lamb", "params": {"max_coeff": 1, "min_coeff": 0.1}})"), Faults{});
 }
 

@@ -324,9 +324,10 @@ TEST_F(ReadHostOverhead, NamesEveryFaultOfCollectives) {
 
 TEST_F(ReadHostOverhead, SaysWhatItKnowsOfAnUnknownName) {
   EXPECT_EQ(read("defualt"), std::nullopt);
-  EXPECT_EQ(faults(), Faults{"/dstune/host_overhead  is \"defualt\", no preset and no file; did "
-                             "you mean \"default\"? accepted: \"default\", \"cuda\", "
-                             "\"cpu-gloo\", \"none\", or the path of a profile"});
+  EXPECT_EQ(faults(),
+            Faults{"/dstune/host_overhead  is \"defualt\", neither a preset nor a file; did "
+                   "you mean \"default\"? accepted: \"default\", \"cuda\", "
+                   "\"cpu-gloo\", \"none\", or the path of a profile"});
 }
 
 TEST_F(ReadHostOverhead, ReportsEveryFaultOfAProfile) {

@@ -53,7 +53,7 @@ TEST(NearModels, AreSlipsOfThePen) {
 
 TEST(NearModels, AreOfTheSameFamilyWhereTheSizeIsUnknown) {
   EXPECT_THAT(near_models("Qwen/Qwen2.5-9B"),
-              testing::AllOf(testing::StartsWith("; presets near it: \"Qwen/Qwen2.5-"),
+              testing::AllOf(testing::StartsWith("; similar presets: \"Qwen/Qwen2.5-"),
                              testing::Not(HasSubstr("did you mean"))));
   EXPECT_EQ(near_models("nobody/strange-7b"), "");
 }
@@ -89,6 +89,23 @@ TEST(ReadModelName, TakesAPresetByItsNameOnTheHub) {
   EXPECT_EQ(spec->name, "Qwen/Qwen2.5-7B-Instruct");
   EXPECT_EQ(remarks.source, "preset qwen2.5-7b");
   EXPECT_EQ(make_model_parameters(*spec).total(), 7'615'616'512);
+}
+
+TEST(ReadModelName, SaysOfAPresetThatItLeavesOutTheVisionParts) {
+  const TemporaryDirectory cache;
+  set_cache(cache.path());
+  Problems problems("config.json");
+  ModelRemarks text;
+  ModelRemarks with_vision;
+
+  read_model_name("google/gemma-3-1b-it", {"."}, "--model", problems, text);
+  read_model_name("google/gemma-3-4b-it", {"."}, "--model", problems, with_vision);
+
+  EXPECT_EQ(text.notes, std::vector<std::string>{});
+  EXPECT_THAT(with_vision.notes,
+              testing::ElementsAre(testing::StartsWith(
+                  "only the language model of \"google/gemma-3-4b-it\" is trained, a "
+                  "\"gemma3_text\" on text")));
 }
 
 TEST(ReadModelName, PrefersTheCacheOfTheHubToAPreset) {
@@ -127,15 +144,15 @@ TEST(ReadModelName, SaysHowAnUnknownModelOfTheHubIsBrought) {
   ModelRemarks remarks;
   EXPECT_FALSE(read_model_name("Qwen/Qwen2.5-7B-Instuct", {"."}, "--model", problems, remarks));
 
-  EXPECT_EQ(faults_in(problems),
-            Faults{concat("--model  is \"Qwen/Qwen2.5-7B-Instuct\", no file and no preset, and the "
-                          "cache of Hugging Face's hub (",
-                          cache.path(),
-                          ") has no config.json of it; did you mean \"Qwen/Qwen2.5-7B-Instruct\"? "
-                          "accepted: a preset or its name on the hub (dstune-mpi --list-models), "
-                          "or the path of a Hugging Face config.json; `hf download "
-                          "Qwen/Qwen2.5-7B-Instuct config.json` brings it where there is a "
-                          "network")});
+  EXPECT_EQ(
+      faults_in(problems),
+      Faults{concat("--model  is \"Qwen/Qwen2.5-7B-Instuct\", neither a file nor a preset, and the "
+                    "cache of Hugging Face's hub (",
+                    cache.path(),
+                    ") has no config.json for it; did you mean \"Qwen/Qwen2.5-7B-Instruct\"? "
+                    "accepted: a preset or its name on the hub (dstune-mpi --list-models), "
+                    "or the path of a Hugging Face config.json; `hf download "
+                    "Qwen/Qwen2.5-7B-Instuct config.json` downloads it where there is a network")});
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ TEST(ReadArchitecture, TakesTheTaskOfAClassAndSaysSo) {
   EXPECT_EQ(result.spec->task, Task::sequence_classification);
   EXPECT_EQ(result.remarks.task_note,
             "trained for sequence_classification, since the model's architectures say "
-            "BertForSequenceClassification; dstune.task says otherwise");
+            "BertForSequenceClassification; dstune.task sets another task");
 }
 
 TEST(ReadArchitecture, SaysNothingOfTheUsualTask) {
@@ -64,7 +64,7 @@ TEST(TextPart, OfAModelThatSeesIsTrained) {
   EXPECT_EQ(result.spec->hidden_size, 64);
   EXPECT_TRUE(result.remarks.warnings.empty());
   ASSERT_EQ(result.remarks.notes.size(), 1U);
-  EXPECT_THAT(result.remarks.notes[0], HasSubstr("the language model of \"gemma3\" alone"));
+  EXPECT_THAT(result.remarks.notes[0], HasSubstr("the language model of \"gemma3\" is trained"));
 }
 
 TEST(TextPart, HasFaultsWhereItStands) {

@@ -87,9 +87,10 @@ TEST(ReadFineTuning, RefusesLoraThatHasNoPlaceOrIsNotModelled) {
                "\"c_attn\"? accepted: \"c_attn\", \"c_fc\", \"c_proj\", \"all-linear\", or");
   expect_fault(R"("lora": {"target_modules": ["wte"]})", "has \"transformer.wte\", a Embedding");
   expect_fault(R"("lora": {"target_modules": ["lm_head"]})", "that is the output layer");
-  expect_fault(R"("lora": {"target_modules": "c_(attn"})", "no regular expression");
+  expect_fault(R"("lora": {"target_modules": "c_(attn"})", "not a supported regular expression");
   expect_fault(R"("lora": {"target_modules": "(?=.*attn).*c_.*"})",
-               "is modelled (invalid perl operator: (?=); accepted: one of RE2's syntax, a list");
+               "is not a supported regular expression (invalid perl operator: (?=); accepted: one "
+               "of RE2's syntax, a list");
   expect_fault(R"("lora": {"modules_to_save": ["wte"]})", "is tied to another");
   expect_fault(R"("lora": {"modules_to_save": ["lnf"]})", "did you mean \"ln_f\"?");
   expect_fault(R"("lora": {"r": 0})", "/dstune/lora/r");

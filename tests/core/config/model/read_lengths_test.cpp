@@ -142,7 +142,7 @@ TEST(ReadLengths, NamesEveryFault) {
   EXPECT_THAT(fault(R"("lengths": {"distribution": "normal", "max": 9})"),
               HasSubstr("is \"normal\"; accepted: \"lognormal\", \"uniform\""));
   EXPECT_THAT(fault(R"("lengths": {"distribution": "uniform", "max": 9, "sigma": 1})"),
-              HasSubstr("is of a \"lognormal\" distribution"));
+              HasSubstr("belongs to a \"lognormal\" distribution"));
   EXPECT_THAT(fault(R"("lengths": {"distribution": "uniform", "max": 9, "min": 10})"),
               HasSubstr("/dstune/lengths/max  is 9; accepted: at least \"min\", 10"));
   EXPECT_THAT(fault(R"("lengths": {"distribution": "uniform", "max": 1000,
@@ -155,7 +155,7 @@ TEST(ReadLengths, NamesEveryFault) {
               HasSubstr("/dstune/attention  is \"flash\""));
   EXPECT_THAT(fault(R"("model": "bert-base-uncased", "attention": "flash",
                        "lengths": {"distribution": "uniform", "max": 9, "batches": "packed"})"),
-              HasSubstr("varies, which is not modelled of masked_lm with packed batches of"));
+              HasSubstr("varies, which is not modelled for masked_lm with packed batches of"));
   EXPECT_EQ(fault(R"("model": "bert-base-uncased",
                      "lengths": {"distribution": "uniform", "max": 9})"),
             "");
@@ -168,9 +168,9 @@ TEST(ReadLengths, RefusesToVaryWhereThatIsNotModelled) {
   };
 
   EXPECT_THAT(fault(R"("deberta-v3-base")"), HasSubstr("models of type \"deberta-v2\""));
-  EXPECT_THAT(fault(R"("t5-small")"), HasSubstr("not modelled of seq2seq_lm"));
+  EXPECT_THAT(fault(R"("t5-small")"), HasSubstr("not modelled for seq2seq_lm"));
   EXPECT_THAT(fault(R"("llama-3.2-1b", "task": "sequence_classification")"),
-              HasSubstr("not modelled of sequence_classification"));
+              HasSubstr("not modelled for sequence_classification"));
   EXPECT_THAT(fault(R"({"model_type": "mixtral", "output_router_logits": true})"),
               HasSubstr("with \"output_router_logits\""));
   EXPECT_EQ(fault(R"("mixtral-8x7b")"), "");

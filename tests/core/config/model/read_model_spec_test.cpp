@@ -99,7 +99,7 @@ TEST(ReadModelName, NamesThePresetsIfThereIsNothingOfThatName) {
   EXPECT_FALSE(read_name("gpt2-mediun", {"."}, "--model", problems));
 
   EXPECT_EQ(faults_in(problems),
-            Faults{"--model  is \"gpt2-mediun\", no preset and no file; did you mean "
+            Faults{"--model  is \"gpt2-mediun\", neither a preset nor a file; did you mean "
                    "\"gpt2-medium\"? accepted: a preset or its name on the hub (dstune-mpi "
                    "--list-models), or the path of a Hugging Face config.json"});
 }
@@ -208,9 +208,9 @@ TEST(ReadModelObject, WarnsOfKeysThatNoModelOfTheFamilyHas) {
 
   ASSERT_TRUE(spec);
   EXPECT_EQ(warnings, (std::vector<std::string>{
-                          "/model/n_layers is no key of GPT-2 and has no effect; did you mean "
+                          "/model/n_layers is not a key of GPT-2 and has no effect; did you mean "
                           "\"n_layer\"?",
-                          "/model/zz is no key of GPT-2 and has no effect"}));
+                          "/model/zz is not a key of GPT-2 and has no effect"}));
 }
 
 TEST(ReadModelObject, SaysWhichHeadIsNotModelled) {
@@ -236,8 +236,9 @@ TEST(ReadModelObject, FoldsItsWarnings) {
 
   read_model_object(object, "inline", "/model", problems, warnings);
 
-  EXPECT_EQ(warnings, Faults{"/model/* is no key of GPT-2 and has no effect (1000 keys: strange0, "
-                             "strange1, strange2, ...)"});
+  EXPECT_EQ(warnings,
+            Faults{"/model/* is not a key of GPT-2 and has no effect (1000 keys: strange0, "
+                   "strange1, strange2, ...)"});
 }
 
 TEST(ReadModelName, PutsTheFileInFrontOfItsWarnings) {
@@ -251,7 +252,8 @@ TEST(ReadModelName, PutsTheFileInFrontOfItsWarnings) {
   const auto& warnings = remarks.warnings;
   EXPECT_EQ(remarks.source, directory / "m.json");
   ASSERT_EQ(warnings.size(), 1U);
-  EXPECT_EQ(warnings[0].rfind(directory / "m.json" + "#/n_layers is no key", 0), 0U) << warnings[0];
+  EXPECT_EQ(warnings[0].rfind(directory / "m.json" + "#/n_layers is not a key", 0), 0U)
+      << warnings[0];
 }
 
 TEST(ReadModelName, NamesAModelSoThatItCanBePrinted) {

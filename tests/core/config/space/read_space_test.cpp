@@ -200,18 +200,18 @@ TEST(TakeSpace, WithoutVariablesADollarIsADollar) {
 }
 
 TEST(TakeSpace, NamesEveryFaultOfVariables) {
-  EXPECT_THAT(
-      faults(R"({"wandb": {"project": "$X"}, "zero_optimization": {"stage": "$S"},
+  EXPECT_THAT(faults(R"({"wandb": {"project": "$X"}, "zero_optimization": {"stage": "$S"},
         "dstune": {"model": "$A", "variables": {"A": [1], "S": [1, 2], "U": [1], "1x": [1], "E": []},
                    "zip": ["A", "S", "Q"]}})"),
-      testing::UnorderedElementsAre(
-          HasSubstr("/wandb/project  holds $X, which dstune.variables does not define"),
-          HasSubstr("/zero_optimization/stage  is what the search chooses"),
-          HasSubstr("/dstune/model  holds a variable, but is the same"),
-          "/dstune/variables/U  is used nowhere", HasSubstr("/dstune/variables/1x  is no name"),
-          HasSubstr("/dstune/variables/E  is an empty list"),
-          "/dstune/zip  holds \"Q\", which dstune.variables does not",
-          "/dstune/zip  ties S, which has 2 values, to A, which has 1"));
+              testing::UnorderedElementsAre(
+                  HasSubstr("/wandb/project  holds $X, which dstune.variables does not define"),
+                  HasSubstr("/zero_optimization/stage  is what the search chooses"),
+                  HasSubstr("/dstune/model  holds a variable, but is the same"),
+                  "/dstune/variables/U  is used nowhere",
+                  HasSubstr("/dstune/variables/1x  is not a valid name"),
+                  HasSubstr("/dstune/variables/E  is an empty list"),
+                  "/dstune/zip  holds \"Q\", which dstune.variables does not",
+                  "/dstune/zip  ties S, which has 2 values, to A, which has 1"));
 }
 
 TEST(TakeSpace, NamesEveryFaultOfLists) {
@@ -252,12 +252,12 @@ TEST(TakeSpace, NamesEveryFaultOfDstuneSpace) {
         "/zero_optimization/stage3_max_reuse_distance": {"from": 1, "to": 1e9, "step": 1},
         "/zero_optimization/reduce_scatter": {"from": 1, "to": 2}}}})"),
       testing::UnorderedElementsAre(
-          HasSubstr("/dstune/space/reduce_bucket_size  is no JSON pointer"),
+          HasSubstr("/dstune/space/reduce_bucket_size  is not a JSON pointer"),
           HasSubstr("is a key that DeepSpeed does not know; did you mean \"reduce_bucket_size\"?"),
           HasSubstr("/dstune/space/~1train_batch_size  is what the search chooses"),
           HasSubstr("/dstune/space/~1dstune~1model  is the same in all experiments"),
           HasSubstr("/dstune/space/z1  is 5; accepted: {POINTER: values}"),
-          "/zero_optimization/overlap_comm  is searched by two lists; keep one of them",
+          "/zero_optimization/overlap_comm  is in two search lists; keep one of them",
           HasSubstr("needs \"from\" and a \"to\" that is not below it"),
           HasSubstr("starts at or below 0, where only \"step\""),
           HasSubstr("makes more than 1000 values"),

@@ -199,8 +199,8 @@ TEST(TrainerFile, NotesNameTheKeysThatValuesComeFrom) {
                 "finetuning_type, attention \"flash\" from flash_attn, "
                 "activation_checkpointing {\"every_n_layers\":1,\"use_reentrant\":true} from "
                 "disable_gradient_checkpointing's default",
-                "every sample is taken to have cutoff_len tokens; dstune.lengths says what "
-                "samples there are"}));
+                "every sample is assumed to have cutoff_len tokens; give dstune.lengths to "
+                "describe your samples"}));
 }
 
 TEST(TrainerFile, TuningTakesIt) {
@@ -274,8 +274,8 @@ TEST(TrainerFile, DstuneOfTheDeepSpeedFileWins) {
                                        {"sequence_length", 512}}));
   EXPECT_EQ(file.notes,
             (std::vector<std::string>{"train.yaml: sequence_length 512 from max_length",
-                                      "the DeepSpeed file's dstune.model, \"gpt2-medium\", wins "
-                                      "over model \"gpt2\" from model_name_or_path"}));
+                                      "the DeepSpeed file's dstune.model, \"gpt2-medium\", "
+                                      "overrides model \"gpt2\" from model_name_or_path"}));
 }
 
 // Nobody gave both of them, which would be a fault.
@@ -315,7 +315,7 @@ TEST(TrainerFile, NullOfTrlsLengthCutsNothing) {
   const ConfigFile uncut = of({{"max_length", nullptr}});
   EXPECT_FALSE(uncut.config.at("dstune").as_object().contains("sequence_length"));
   EXPECT_EQ(uncut.notes.back(),
-            "max_length is null, so that no sample is cut: --sequence-length says how long they "
+            "max_length is null, so no sample is cut: --sequence-length says how long they "
             "are");
 }
 
@@ -340,12 +340,13 @@ TEST(TrainerFile, WhatTheTrainerRefusesIsAFault) {
               "the Trainer refuses; accepted: the same, or \"auto\" there",
               "/bf16  is for bf16, but the DeepSpeed file enables fp16, which accelerate "
               "refuses"}));
-  EXPECT_EQ(faults_of_file(TrainerKind::accelerate,
-                           {{"distributed_type", "DEEPSPEED"},
-                            {"deepspeed_config",
-                             {{"deepspeed_config_file", "ds_plain.json"}, {"zero_stage", 2}}}}),
-            Faults{"/deepspeed_config/zero_stage  is given beside deepspeed_config_file, which "
-                   "accelerate refuses"});
+  EXPECT_EQ(
+      faults_of_file(
+          TrainerKind::accelerate,
+          {{"distributed_type", "DEEPSPEED"},
+           {"deepspeed_config", {{"deepspeed_config_file", "ds_plain.json"}, {"zero_stage", 2}}}}),
+      Faults{"/deepspeed_config/zero_stage  is given together with deepspeed_config_file, which "
+             "accelerate refuses"});
 }
 
 TEST(TrainerFile, OtherStepsAreFaults) {
@@ -401,8 +402,9 @@ TEST(TrainerFile, FileThatAccelerateCannotReadIsOneFault) {
 
   ASSERT_EQ(faults_of("absent.json").size(), 1U);
   EXPECT_NE(faults_of("absent.json")[0].find("absent.json"), std::string::npos);
-  EXPECT_EQ(faults_of(""),
-            Faults{"/deepspeed_config/deepspeed_config_file  is an empty text; accepted: a file"});
+  EXPECT_EQ(
+      faults_of(""),
+      Faults{"/deepspeed_config/deepspeed_config_file  is an empty string; accepted: a file"});
   EXPECT_EQ(faults_of(json::object{{"train_batch_size", 8}}),
             Faults{"/deepspeed_config/deepspeed_config_file  names a file without "
                    "zero_optimization, which accelerate refuses"});
@@ -419,7 +421,7 @@ TEST(TrainerFile, WhatIsLeftOutAndWhatIsUnknownAreWarnings) {
   EXPECT_EQ(problems.warnings(),
             (std::vector<std::string>{
                 "/torch_compile is true, which is not modelled: the step is measured without it",
-                "/lerning_rate is not known here, and has no effect"}));
+                "/lerning_rate is unknown here and has no effect"}));
 }
 
 TEST(TrainerFile, WrongTypesAndMissingFilesAreFaults) {

@@ -131,9 +131,10 @@ TEST(ReadBert, RejectsWhatIsNotTrained) {
 }
 
 TEST(ReadBert, WarnsOfKeysThatNoSuchModelHas) {
-  EXPECT_EQ(read(Variant::distilbert, R"({"n_layer": 3})").warnings,
-            std::vector<std::string>{
-                "/n_layer is no key of DistilBERT and has no effect; did you mean \"n_layers\"?"});
+  EXPECT_EQ(
+      read(Variant::distilbert, R"({"n_layer": 3})").warnings,
+      std::vector<std::string>{
+          "/n_layer is not a key of DistilBERT and has no effect; did you mean \"n_layers\"?"});
 }
 
 }  // namespace

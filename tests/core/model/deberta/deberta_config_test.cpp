@@ -127,9 +127,10 @@ TEST(ReadDeberta, RejectsWhatIsNotModelled) {
 }
 
 TEST(ReadDeberta, WarnsOfKeysThatNoSuchModelHas) {
-  EXPECT_EQ(read(R"({"position_bucket": 4})").warnings,
-            std::vector<std::string>{"/position_bucket is no key of DeBERTa and has no effect; did "
-                                     "you mean \"position_buckets\"?"});
+  EXPECT_EQ(
+      read(R"({"position_bucket": 4})").warnings,
+      std::vector<std::string>{"/position_bucket is not a key of DeBERTa and has no effect; did "
+                               "you mean \"position_buckets\"?"});
 }
 
 }  // namespace

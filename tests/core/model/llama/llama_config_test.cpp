@@ -194,13 +194,13 @@ TEST(LlamaConfig, LongropeOfPhi3HasItsContextBesideAndOtherNames) {
   EXPECT_THAT(read(Kin::phi3, R"({"rope_scaling": {"type": "longrope", "short_factor": [1],
                                                     "long_factor": [1]}})")
                   .problems,
-              HasSubstr("/rope_scaling/short_factor  is no list of 48 numbers"));
+              HasSubstr("/rope_scaling/short_factor  is not a list of 48 numbers"));
 }
 
 TEST(LlamaConfig, WarnsOfKeysThatNobodyReads) {
   EXPECT_THAT(read(Kin::llama, R"({"pretraining_tp": 1, "use_cache": true})").warnings, IsEmpty());
   EXPECT_THAT(read(Kin::llama, R"({"num_kv_heads": 8})").warnings,
-              ElementsAre(HasSubstr("/num_kv_heads is no key of Llama and has no effect")));
+              ElementsAre(HasSubstr("/num_kv_heads is not a key of Llama and has no effect")));
 }
 
 TEST(LlamaConfig, SurvivesTheWire) {

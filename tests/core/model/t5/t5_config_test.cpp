@@ -90,7 +90,7 @@ TEST(ReadT5, RefusesWhatContradicts) {
   EXPECT_EQ(read(R"({"is_decoder": true})").faults.size(), 1U);
   EXPECT_EQ(read(R"({"d_modell": 8})").warnings,
             std::vector<std::string>{
-                "/d_modell is no key of T5 and has no effect; did you mean \"d_model\"?"});
+                "/d_modell is not a key of T5 and has no effect; did you mean \"d_model\"?"});
 }
 
 // 2 tokens of a source, 3 of its target: h = 4, a = 6, f = 5, V = 7, one layer each.

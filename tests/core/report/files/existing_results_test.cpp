@@ -169,7 +169,7 @@ TEST_F(ExistingResultsTest, AnothersJournalIsNotTouched) {
 
     for (const auto existing :
          {ExistingResults::refuse, ExistingResults::resume, ExistingResults::overwrite}) {
-      expect_refused(existing, "none of dstune-mpi's");
+      expect_refused(existing, "is not dstune-mpi's");
     }
   }
 }
@@ -215,7 +215,7 @@ TEST_F(ExistingResultsTest, ANameThatIsTakenBySomethingElseIsNamedAtTheStart) {
   fs::remove(results_ + "/results.csv");
   fs::create_directory(results_ + "/results.csv");
 
-  expect_refused(ExistingResults::resume, "no plain file where results would be: results.csv");
+  expect_refused(ExistingResults::resume, "not a regular file where results would go: results.csv");
 }
 
 TEST_F(ExistingResultsTest, OverwriteThatWasKilledCanBeRepeated) {

@@ -34,7 +34,7 @@ TEST(SettingsThatMatter, SaysWhatTheWorstValueLosesAtTheBestOfAllOthers) {
       settings_that_matter({step(1, 4, 1), step(1, 1, 1 / 3.99), step(3, 4, 2), step(3, 1, 1)});
 
   EXPECT_EQ(text,
-            "by what is believed in the end, with the worst value and the best of all others: "
+            "according to the final predictions, with the worst value and the best of all others: "
             "zero 3 loses 50 %; less than 1 %: micro batch");
 }
 

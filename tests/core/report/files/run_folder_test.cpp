@@ -148,8 +148,8 @@ TEST_F(RunFolderTest, AnotherFileOfTheSameNameIsAnotherConfiguration) {
   config_.source = file("elsewhere/gpt2.json");
 
   const std::string fault = fault_of(resume_);
-  EXPECT_THAT(fault, HasSubstr("no run of this very file"));
-  EXPECT_THAT(fault, HasSubstr("--results-dir with one of " + others + ", which"));
+  EXPECT_THAT(fault, HasSubstr("no run of this file"));
+  EXPECT_THAT(fault, HasSubstr("--results-dir with one of " + others + " (runs of other"));
   EXPECT_EQ(settled(overwrite_, kMoment + 180), root_ + "/gpt2-20261128T112533");
   EXPECT_TRUE(asked_run(config_).is_of_another);
   EXPECT_EQ(asked_run(config_).folder, root_ + "/other-20261128T112333") << "the last of all";
@@ -211,7 +211,7 @@ TEST_F(RunFolderTest, WithoutALinkTheRunGoesOnAndTheNewestFolderIsTheLast) {
   testing::internal::CaptureStderr();
   const std::string last = begin();
 
-  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("cannot make the link"));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("cannot create the link"));
   EXPECT_FALSE(fs::exists(fs::symlink_status(root_ + "/latest")));
   EXPECT_EQ(status_folder(root_), last);
   EXPECT_EQ(settled(resume_), last);

@@ -60,9 +60,9 @@ TEST(OpenLine, SaysWhatIsWrong) {
 
   EXPECT_EQ(open_line(digit).damage, "its checksum does not match");
   EXPECT_EQ(open_line(line.substr(0, line.size() - 1)).damage, "its checksum is damaged");
-  EXPECT_EQ(open_line(line.substr(0, 20)).damage, "it is no JSON object");
+  EXPECT_EQ(open_line(line.substr(0, 20)).damage, "it is not a JSON object");
   EXPECT_EQ(open_line(std::string(4096, '\0')).damage, "it holds 4096 zero bytes");
-  EXPECT_EQ(open_line("[1]").damage, "it is no JSON object");
+  EXPECT_EQ(open_line("[1]").damage, "it is not a JSON object");
 }
 
 TEST(OpenLine, ALineOfSchema2HasNoChecksum) {

@@ -79,7 +79,7 @@ TEST(ReadJournal, NamesTheFirstDamagedLinesAndCountsTheRest) {
   const auto warnings = describe_damage(read(text), "j");
 
   ASSERT_EQ(warnings.size(), 11U);
-  EXPECT_EQ(warnings.front(), "j: line 2 is damaged (it is no JSON object); skipped");
+  EXPECT_EQ(warnings.front(), "j: line 2 is damaged (it is not a JSON object); skipped");
   EXPECT_EQ(warnings.back(), "j: 15 more lines are damaged; skipped");
 }
 
@@ -102,7 +102,7 @@ TEST(ReadJournal, KnowsItsOwnFilesByAnyWholeLine) {
   EXPECT_EQ(read("{\"my\": \"own\"}\n").origin, Origin::foreign);
   EXPECT_EQ(read("a line of mine").origin, Origin::foreign);
   EXPECT_THAT([] { read_own_journal("a line of mine", "j"); },
-              ThrowsMessage<ConfigError>(HasSubstr("none of dstune-mpi's")));
+              ThrowsMessage<ConfigError>(HasSubstr("is not dstune-mpi's")));
 }
 
 // The lines' own memory is released long before.
@@ -134,7 +134,7 @@ TEST(IsOwnJournal, ReadsNoFurtherThanItsFirstLine) {
   EXPECT_FALSE(is_own_journal("", "j"));
   EXPECT_FALSE(is_own_journal(sealed(run_event()).substr(0, 40), "j"));
   EXPECT_THAT([] { is_own_journal("a line of mine", "j"); },
-              ThrowsMessage<ConfigError>(HasSubstr("none of dstune-mpi's")));
+              ThrowsMessage<ConfigError>(HasSubstr("is not dstune-mpi's")));
 }
 
 TEST(ReadEarlierJournal, ReadsTheFileIfThereIsOne) {
@@ -212,8 +212,8 @@ TEST(ReadJournal, BelievesNoForgedNumbers) {
   EXPECT_EQ(cause_of([&](auto& line) { settings(line)["gradient_accumulation_steps"] = 1e16; }),
             "a batch has 4e+16 samples");
   EXPECT_EQ(cause_of([](auto& line) { line["experiment"].as_object()["name"] = "../../x"; }),
-            "the experiment's name is no folder name");
-  EXPECT_EQ(cause_of([](auto& line) { line["outcome"] = "good"; }), "it is no event of a run");
+            "the experiment's name is not a folder name");
+  EXPECT_EQ(cause_of([](auto& line) { line["outcome"] = "good"; }), "it is not an event of a run");
   EXPECT_EQ(cause_of([](auto& line) { line["type"] = "forged"; }), "its type is unknown");
 }
 
@@ -263,7 +263,7 @@ TEST(RunIdentity, DoesNotCompareWhatAnEarlierVersionLeftOut) {
   EXPECT_TRUE(differences(before, now).empty());
   EXPECT_EQ(identity_remarks(before, now),
             (std::vector<std::string>{"an earlier version wrote it, without program, mpi: its "
-                                      "results are taken to be of the same"}));
+                                      "results are assumed to be of the same"}));
 }
 
 }  // namespace

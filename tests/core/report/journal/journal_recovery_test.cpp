@@ -132,7 +132,7 @@ TEST_F(JournalRecoveryTest, AFileThatIsNoJournalIsNotTouched) {
     write_file_atomically(path_, "a line of mine\n");
 
     EXPECT_THAT([&] { Journal(path_, mode, make_identity()); },
-                ThrowsMessage<ConfigError>(HasSubstr("none of dstune-mpi's")));
+                ThrowsMessage<ConfigError>(HasSubstr("is not dstune-mpi's")));
 
     EXPECT_EQ(read_text_file(path_), "a line of mine\n");
   }

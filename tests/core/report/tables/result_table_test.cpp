@@ -43,7 +43,7 @@ TEST(ResultTable, ShowsWhatVariedAndTheReasonOfWhatHasNoNumbers) {
             "|   1 | z2_gas1_tmbspg4 |     2 |     4 |   400.0 | 2.5 |   10.00 |     170 | 3.00 | 1.00 |\n"
             "|   2 | z1_gas1_tmbspg2 |     1 |     2 |   500.0 | 2.5 |    8.00 |     136 | 3.00 | 1.25 |\n"
             "|   3 | z0_gas1_tmbspg8 |     0 |     8 | skipped |     |         |         |      |      |\n"
-            "\nNote: +- is half of the interval of 95 % of the step time: that of the median of its steps alone, so\n"
+            "\nNote: +- is half of the 95 % interval of the step time: that of the median of its steps alone, so\n"
             "another run may differ by more.\n"
             "\nNote: z0_gas1_tmbspg8: skipped: no offload.\n");
   // clang-format on
@@ -61,8 +61,7 @@ TEST(ResultTable, WideIsEveryColumnAndWhy) {
   EXPECT_THAT(rows.at(0), EndsWith(" | result              |"));
   EXPECT_THAT(rows.at(3), HasSubstr("| 1.00 |        | a smaller stage "));
   EXPECT_THAT(rows.at(4),
-              HasSubstr("| 0.80 | yes    | not told apart from the optimum by more than "
-                        "noise | ran "));
+              HasSubstr("| 0.80 | yes    | differs from the optimum by no more than noise | ran "));
   EXPECT_THAT(rows.at(5), EndsWith("| skipped: no offload |"));
 }
 
@@ -215,7 +214,7 @@ TEST(ResultTable, RepetitionsAreOneRowWithTheirMeanAndItsInterval) {
   EXPECT_THAT(rows.at(4), HasSubstr("|    3 | 563.4 | 3.5 |    7.10 |"));
   EXPECT_THAT(rows.at(3), HasSubstr("|    1 | 400.0 | 2.5 |   10.00 |"));
   EXPECT_THAT(rows.at(6), testing::IsEmpty()) << "there are no rows of single repetitions";
-  EXPECT_THAT(rows.at(7), HasSubstr("of more than one run, that of their"));
+  EXPECT_THAT(rows.at(7), HasSubstr("over several runs, that of their"));
 }
 
 TEST(ResultJson, AnnouncesTheMeanOfTheRepetitionsBesideEachRun) {
@@ -241,8 +240,7 @@ TEST(ResultTable, TheOptimumIsTheFirstRowAndMarkedAsIsWhatLooksBetter) {
   EXPECT_THAT(rows.at(3), AllOf(HasSubstr("|  *1 | z1_gas1_tmbspg2 |"), EndsWith("| 1.00 |")));
   EXPECT_THAT(rows.at(4), AllOf(HasSubstr("|  ~2 | z2_gas1_tmbspg4 |"), EndsWith("| 0.80 |")));
   EXPECT_THAT(rows.at(5), HasSubstr("|   3 | z0_gas1_tmbspg8 |"));
-  EXPECT_THAT(table,
-              HasSubstr("Note: * is the optimum; ~ has the better number, but within noise"));
+  EXPECT_THAT(table, HasSubstr("Note: * is the optimum; ~ has a better number, but within noise"));
 }
 
 TEST(ResultTable, NothingLooksBetterThanTheFastest) {
@@ -265,7 +263,7 @@ TEST(ResultJson, SaysWhatIsTheOptimumAndWhy) {
   EXPECT_EQ(all.at(0).at("pareto"), false);
   EXPECT_EQ(all.at(1).at("optimum"), false);
   EXPECT_EQ(all.at(1).at("pareto"), true);
-  EXPECT_EQ(all.at(1).at("note"), "not told apart from the optimum by more than noise");
+  EXPECT_EQ(all.at(1).at("note"), "differs from the optimum by no more than noise");
   EXPECT_DOUBLE_EQ(all.at(1).at("announced").at("versus_best").as_double(), 0.8);
   EXPECT_EQ(all.at(1).at("searched"),
             (json::object{{"zero_optimization.stage", 2}, {"train_micro_batch_size_per_gpu", 4}}));

@@ -43,10 +43,9 @@ TEST(SummaryText, SaysBesideTheOptimumThatAPresetChoseIt) {
   std::vector<Record> records = {make_record(make_experiment(0, 1), make_measured(9))};
   records[0].experiment.settings.host_overhead = host_overhead_preset(kGlooOverhead).value();
 
-  EXPECT_THAT(
-      summary_text(records, Metric::throughput, records.data(), "r", 1),
-      HasSubstr("The exp result is at r. It was chosen by preset cpu-gloo: a pick by it was "
-                "10 and 18 % slower"));
+  EXPECT_THAT(summary_text(records, Metric::throughput, records.data(), "r", 1),
+              HasSubstr("The exp result is at r. It was chosen by preset cpu-gloo: its picks were "
+                        "10 and 18 % slower"));
 }
 
 TEST(SummaryText, TheOptimumStandsInTheRowOfItsStageToo) {
@@ -75,10 +74,8 @@ TEST(SummaryText, AnnouncesTheMeanOfTheRepetitionsNotTheNumberThatWasChosen) {
   EXPECT_THAT(text, HasSubstr("| z0           |               4 |         8.04984 | "
                               "z0_gas1_tmbspg2 |"));
   EXPECT_THAT(text, HasSubstr("It takes 496.9 ms per step +- "));
-  EXPECT_THAT(
-      text,
-      HasSubstr("% (95 %, 2 runs), 8.05 samples/s, peak 3.00 GiB: the mean of its repetitions, "
-                "without the run by which it was chosen.\n"));
+  EXPECT_THAT(text, HasSubstr("% (95 %, 2 runs), 8.05 samples/s, peak 3.00 GiB: the mean of its "
+                              "repetitions, excluding the run by which it was chosen.\n"));
 }
 
 TEST(SummaryText, OfEquallyFastOnesOfAStageItNamesTheOneThatNeedsLessMemoryWhateverTheNames) {

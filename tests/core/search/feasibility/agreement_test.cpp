@@ -91,8 +91,8 @@ TEST(DisagreementWarnings, VariablesThatDifferAreToldAndNoFault) {
   EXPECT_THAT(
       disagreement_warnings("cuda", workers),
       ElementsAre("NCCL_ALGO is not set on 2 workers, the first of them rank 3 on node2, but "
-                  "Ring on rank 1 on node1; Tree on rank 2 on node1; set it where the run "
-                  "starts: scripts/tune.sh hands it on with -hostfile, mpirun with -x NCCL_ALGO"));
+                  "Ring on rank 1 on node1; Tree on rank 2 on node1; set it where the run starts: "
+                  "scripts/tune.sh passes it on with -hostfile, mpirun with -x NCCL_ALGO"));
 }
 
 TEST(DisagreementWarnings, AreShortHoweverManyValuesThereAre) {

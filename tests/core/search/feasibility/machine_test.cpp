@@ -75,9 +75,9 @@ TEST(MachineOfRun, AsksForAPrecisionThatWouldBeAGuess) {
   EXPECT_EQ(fault_of([&] { machine_of_run(config, on_gpu(modern), 1); }), "none");
   EXPECT_THAT(fault_of([&] { machine_of_run(config, on_gpu(old), 1); }),
               HasSubstr("/bf16/enabled  leaves the precision to the Trainer (\"auto\"), and Tesla "
-                        "V100 has no bf16: say --precision bf16 if you train with --bf16, "));
+                        "V100 has no bf16: give --precision bf16 if you train with --bf16, "));
   EXPECT_THAT(fault_of([&] { machine_of_run(config, cpus, 3); }),
-              HasSubstr("a CPU does not tell which that is: say --precision bf16"));
+              HasSubstr("a CPU cannot tell which that is: give --precision bf16"));
   EXPECT_EQ(fault_of([&] { machine_of_plan(config, {}, cpus.front().devices); }), "none");
   config.open_precision = "fp16";
   EXPECT_EQ(fault_of([&] { machine_of_run(config, on_gpu(old), 1); }), "none");

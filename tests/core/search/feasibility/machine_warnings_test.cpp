@@ -25,9 +25,9 @@ TEST(MachineWarnings, NameTheHostsWhereTheLimitOfTheRunThatGoesOnIsMoreThanWhatI
   const Machine machine = machine_of_run(config, workers, 3, "", {42 * kGiB});
 
   EXPECT_THAT(machine_warnings(config, machine, workers),
-              ElementsAre("the memory limit of the run that goes on is 42.00 GiB on each of 1 "
-                          "worker of small, more than the 40.00 GiB that are free of host small; "
-                          "--memory-limit sets another, under which all is measured again"));
+              ElementsAre("the memory limit of the resumed run is 42.00 GiB on each of 1 "
+                          "worker of small, more than the 40.00 GiB that are free in host small; "
+                          "--memory-limit sets another, under which everything is measured again"));
   EXPECT_THAT(machine_warnings(config, machine, three_workers()), IsEmpty());
   EXPECT_THAT(machine_warnings(config, machine_of_run(config, workers, 3), workers), IsEmpty());
 }
@@ -110,8 +110,8 @@ TEST(MachineWarnings, NameTheUsersLimitAndWhatItExceeds) {
 
   EXPECT_THAT(warnings(),
               ElementsAre("memory_limit is 2.00 GiB on each of 2 workers of large, more "
-                          "than the 3.00 GiB of control group /job (memory.max); the "
-                          "system ends workers that use so much"));
+                          "than the 3.00 GiB of control group /job (memory.max); the system kills "
+                          "workers that use that much"));
 
   config.settings.memory_limit = 1024 * kGiB;
   EXPECT_THAT(warnings(), ElementsAre(HasSubstr("1.00 TiB on each of 2 workers of large"),
@@ -136,7 +136,7 @@ TEST(WarningOfOtherGroups, IsForResultsThatCannotBeUsed) {
   of_two.experiment.ranks = 2;
 
   EXPECT_THAT(warning_of_other_groups({of_four, of_two}, 3),
-              HasSubstr("are of groups of 4 ranks, now they are 3"));
+              HasSubstr("are from groups of 4 ranks, and now groups have 3"));
   EXPECT_EQ(warning_of_other_groups({of_four, of_two}, 2), "");
   EXPECT_EQ(warning_of_other_groups({}, 2), "");
 }

@@ -127,10 +127,9 @@ TEST(MemoryLimit, OfAHostThatHasNothingLeftIsAFaultOfTheConfiguration) {
     memory_limit_of_run(unlimited(), "cpu", workers);
     FAIL();
   } catch (const ConfigError& fault) {
-    EXPECT_THAT(
-        fault.what(),
-        HasSubstr("/dstune/memory_limit  is not set, and nothing is left: of the 512.00 MiB "
-                  "of ulimit -v are 62.00 MiB free, for 1 worker"));
+    EXPECT_THAT(fault.what(),
+                HasSubstr("/dstune/memory_limit  is not set, and nothing is left: 62.00 MiB of "
+                          "the 512.00 MiB of ulimit -v are free, for 1 worker"));
   }
 }
 
@@ -175,7 +174,7 @@ TEST(MemoryLimit, AboveWhatIsFreeInTheRunThatGoesOnIsAWarning) {
   EXPECT_THAT(machine_warnings(unlimited(), too_much, two_workers()),
               ElementsAre(HasSubstr("began with a memory limit of 69.00 GiB, and now there are "
                                     "only 71.00 GiB free on Some GPU of rank 2")));
-  EXPECT_EQ(too_much.memory_limit_origin, "that of the run that goes on");
+  EXPECT_EQ(too_much.memory_limit_origin, "that of the resumed run");
 }
 
 /// A configuration that offloads, on a device with `limit` bytes (0: not said).

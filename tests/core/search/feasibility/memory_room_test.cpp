@@ -63,10 +63,9 @@ TEST(MemoryRoom, LeavesTheSystem15PercentOrWhatTheProcessesNeed) {
   EXPECT_EQ(large.usable(), 85_GiB / 2);
   EXPECT_EQ(large.describe(), "85 % of the 100.00 GiB of host a, for 2 workers");
   EXPECT_EQ(small.usable(), (400_MiB - 3 * 64_MiB) / 2);
-  EXPECT_EQ(
-      small.describe(),
-      "of the 400.00 MiB of job are 400.00 MiB free, for 2 workers who each take 64.00 MiB beside "
-      "their experiments");
+  EXPECT_EQ(small.describe(),
+            "400.00 MiB of the 400.00 MiB of job are free, for 2 workers that each take 64.00 MiB "
+            "besides their experiments");
 }
 
 TEST(MemoryRoom, LeavesWhatOthersHaveAndNeverLessThanNothing) {

@@ -63,13 +63,13 @@ TEST(NothingFitsText, NamesWhatWasTooSmall) {
   EXPECT_EQ(of_device,
             "no experiment fits in memory; raise memory_limit, use more ranks or a smaller model");
   EXPECT_EQ(nothing_fits_text(stores({Store::device})), of_device);
-  EXPECT_THAT(
-      nothing_fits_text(stores({Store::drive})),
-      HasSubstr("too small for them is the drive (dstune.drive_limit); raise what limits it"));
+  EXPECT_THAT(nothing_fits_text(stores({Store::drive})),
+              HasSubstr("the drive is too small (dstune.drive_limit); raise that limit"));
   EXPECT_THAT(
       nothing_fits_text(stores({Store::device, Store::host, Store::pinned})),
-      HasSubstr("are the device's memory (memory_limit), the host's memory "
-                "(dstune.host_memory_limit), pinned memory (dstune.pinned_limit, ulimit -l)"));
+      HasSubstr("no experiment fits: the device's memory is too small (memory_limit), the host's "
+                "memory is too small (dstune.host_memory_limit), pinned memory is too small "
+                "(dstune.pinned_limit, ulimit -l); raise these limits, "));
 }
 
 }  // namespace

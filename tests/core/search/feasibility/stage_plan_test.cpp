@@ -46,7 +46,7 @@ TEST(PlanStages, RoundsTheLargestToTheFixedBatch) {
   EXPECT_EQ(plans[0].max_micro_batch, 12) << "17 fit";
   EXPECT_EQ(plans[3].max_micro_batch, 24) << "47 fit";
   EXPECT_THAT([&] { plan_stages(config, 5, SimulatedMachine().predictor()); },
-              ThrowsMessage<ConfigError>(HasSubstr("the nearest that go are 45 and 50")));
+              ThrowsMessage<ConfigError>(HasSubstr("the nearest that work are 45 and 50")));
 }
 
 TEST(PlanStages, SeparatesActivationsFromTheRest) {

@@ -72,7 +72,7 @@ TEST_F(PreflightTest, ChecksAQuietMachineOnce) {
   EXPECT_THAT(started_, ElementsAre("preflight"));
   EXPECT_THAT(report.summary, HasSubstr("2 ranks: 40.0 GFLOP/s"));
   EXPECT_THAT(report.faults, IsEmpty());
-  EXPECT_THAT(preflight_text(report), HasSubstr("nobody is slow"));
+  EXPECT_THAT(preflight_text(report), HasSubstr("no rank is slow"));
 }
 
 TEST_F(PreflightTest, NamesTheSlowRankThatIsSlowInEachCheck) {

@@ -158,7 +158,7 @@ std::string log_of(const std::function<int()>& run) {
 TEST_F(TuningRunTest, SaysWhatItBeginsBeforeTheFirstExperimentEnds) {
   const std::string log = log_of([this] { return run(); });
 
-  EXPECT_THAT(log, StartsWith("dstune-mpi: tunes "));
+  EXPECT_THAT(log, StartsWith("dstune-mpi: tuning "));
   EXPECT_LT(log.find("\nfirst: z1_gas2_tmbspg1, of "), log.find("\n[1"));
   for (const auto& line : split(log, '\n')) {
     if (line.starts_with("[") || line.starts_with("first: ")) {
@@ -205,7 +205,7 @@ class LearntTest : public TuningRunTest {
   }
   std::filesystem::path kept() const { return surroundings_.cache_folder / "machines"; }
 
-  static constexpr const char* kBegins = "begins with what earlier searches learnt";
+  static constexpr const char* kBegins = "starts from what earlier searches learnt";
 };
 
 TEST_F(LearntTest, OneSearchBeginsWithWhatTheOneBeforeLearnt) {

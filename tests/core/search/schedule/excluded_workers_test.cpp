@@ -49,7 +49,7 @@ TEST(ExcludedWorkers, AreNamedByRankHostAndDevice) {
 
 TEST(ExcludedWorkers, MustBeKnown) {
   EXPECT_THAT(fault({"node3"}),
-              testing::AllOf(HasSubstr("/dstune/exclude  is \"node3\", which is no worker"),
+              testing::AllOf(HasSubstr("/dstune/exclude  is \"node3\", which is not a worker"),
                              HasSubstr("did you mean \"node1\"?"), HasSubstr("ranks from 1 to 4"),
                              HasSubstr("node1.cluster")));
   EXPECT_THAT(fault({"rank 0"}), HasSubstr("which only tunes"));

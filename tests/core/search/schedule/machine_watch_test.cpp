@@ -115,7 +115,7 @@ TEST_F(MachineWatchTest, FindsThatTheMachineBecameSlower) {
   EXPECT_THAT(
       watch_.remarks()[0],
       AllOf(HasSubstr("the machine changed between 72 s and 142 s"), HasSubstr("20 % longer"),
-            HasSubstr("may have seen either machine: x35, x36, x37, ...")));
+            HasSubstr("may have seen either state: x35, x36, x37, ...")));
 }
 
 TEST_F(MachineWatchTest, FindsItAtOnceWhereTheRanksSayThatTheyAreSlower) {

@@ -39,8 +39,8 @@ TEST(KnownFaults, NameVersionsAndSource) {
       faults_of(config, {0, 18, 2}),
       ElementsAre("stage 3 with zero_hpz_partition_size: training may not converge, or the "
                   "loss is far too large (DeepSpeed 0.12 to 0.16, reports of 2025 are open; "
-                  "https://github.com/deepspeedai/DeepSpeed/issues/7164): check that your "
-                  "version has it mended",
+                  "https://github.com/deepspeedai/DeepSpeed/issues/7164): check that your version "
+                  "has the fix",
                   HasSubstr("issues/7606"), HasSubstr("pull/8210")));
   config.stage = 2;
   config.overlap_comm = false;

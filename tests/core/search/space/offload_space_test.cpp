@@ -124,8 +124,8 @@ TEST_F(OffloadSpaceTest, BeginsWithTheLeastThatFits) {
   EXPECT_THAT(devices(searched(), 3, "offload_param"), ElementsAre("cpu"));
   EXPECT_THAT(searched().notes,
               testing::ElementsAre(
-                  HasSubstr("nothing of stages 2, 3 fits on the device alone, so that the "
-                            "optimizer, in stage 3 with the parameters, is in the host's")));
+                  HasSubstr("nothing of stages 2, 3 fits on the device alone, so the optimizer, in "
+                            "stage 3 with the parameters, goes to the host's")));
 }
 
 TEST_F(OffloadSpaceTest, IsForTheMicroBatchesThatTheUserWants) {
@@ -166,7 +166,7 @@ TEST_F(OffloadSpaceTest, GoesToADriveWhereNothingElseFitsAndAFolderIsGiven) {
   EXPECT_THAT(values(config, "sub_group_size"), ElementsAre(kUsualSubGroup));
   EXPECT_THAT(config.notes,
               ElementsAre(HasSubstr("nothing of stage 3 fits on the device and in the host's "
-                                    "memory, so that the optimizer is on the drive"),
+                                    "memory, so the optimizer goes to the drive"),
                           HasSubstr("dstune-mpi --nvme-sweep /mnt/nvme finds")));
 
   config_.settings.drive_limit = 59;
@@ -179,7 +179,7 @@ TEST_F(OffloadSpaceTest, LeavesADriveAloneWhereTheHostIsEnough) {
 
   EXPECT_THAT(devices(searched(), 3), ElementsAre("cpu", "cpu"));
   EXPECT_THAT(values(searched(), "sub_group_size"), IsEmpty());
-  EXPECT_THAT(searched().notes, ElementsAre(HasSubstr("in the host's memory there")));
+  EXPECT_THAT(searched().notes, ElementsAre(HasSubstr("goes to the host's memory there")));
 }
 
 TEST_F(OffloadSpaceTest, TakesSmallerSubGroupsForADriveWhereTheUsualBuffersDoNotFit) {
@@ -252,12 +252,13 @@ TEST_F(OffloadSpaceTest, AdvisesTheLeastWhereOnlyTheHostIsShort) {
   needs_[3] = {150, 90, 20};
   config_.settings.host_memory_limit = 29;
 
-  EXPECT_THAT(offload_advice(config_, machine_, 3, predictor()),
-              HasSubstr("with the optimizer in the host's memory (offload_optimizer cpu), which is "
-                        "not pinned, a rank needs 91 B of the device and 30 B (too much: 29 B)"));
+  EXPECT_THAT(
+      offload_advice(config_, machine_, 3, predictor()),
+      HasSubstr("with the optimizer in the host's memory (offload_optimizer cpu), which is "
+                "not pinned, a rank needs 91 B of the device and 30 B (over the limit of 29 B)"));
   needs_[3] = {150, 120, 20};
   EXPECT_THAT(offload_advice(config_, machine_, 3, predictor()),
-              HasSubstr("a rank needs 21 B of the device and 50 B (too much: 29 B)"));
+              HasSubstr("a rank needs 21 B of the device and 50 B (over the limit of 29 B)"));
 }
 
 TEST_F(OffloadSpaceTest, AdvisesADriveWhereTheHostIsNotEnough) {
@@ -266,8 +267,10 @@ TEST_F(OffloadSpaceTest, AdvisesADriveWhereTheHostIsNotEnough) {
   };
   needs_[3] = {150, 90, 20};
   config_.settings.host_memory_limit = 15;
-  EXPECT_THAT(advice(3), testing::EndsWith("; the optimizer could be on a drive instead: "
-                                           "dstune.nvme_path names a folder there"));
+  EXPECT_THAT(
+      advice(3),
+      testing::EndsWith(
+          "; the optimizer could go to a drive instead: set dstune.nvme_path to a folder on it"));
   EXPECT_THAT(advice(2), testing::Not(HasSubstr("drive"))) << "stage 3 alone has it";
 
   config_.offload.nvme_path = "/mnt/nvme";
@@ -277,7 +280,8 @@ TEST_F(OffloadSpaceTest, AdvisesADriveWhereTheHostIsNotEnough) {
                         "cpu), sub_group_size 100000000, it fits: 21 B of the device, 12 B of the "
                         "host and 60 B of the drive per rank at micro-batch 1, up to"));
   config_.settings.drive_limit = 50;
-  EXPECT_THAT(advice(3), HasSubstr("3 B of the host and 60 B (too much: 50 B) of the drive at"));
+  EXPECT_THAT(advice(3),
+              HasSubstr("3 B of the host and 60 B (over the limit of 50 B) of the drive at"));
 
   needs_[3] = {150, 120, 120};
   config_.settings.host_memory_limit = 1000;
@@ -293,22 +297,25 @@ TEST_F(OffloadSpaceTest, AdvisesWhatFitsOrWhatIsStillTooMuch) {
   EXPECT_THAT(advice(2), HasSubstr("the optimizer in the host's memory (offload_optimizer cpu) it "
                                    "fits: 91 B of the device and 40 B of the host per rank at "
                                    "micro-batch 1, up to micro-batch 8"));
-  EXPECT_THAT(advice(1),
-              HasSubstr("a rank needs 121 B (too much: 100 B) of the device and 40 B of the host"));
+  EXPECT_THAT(
+      advice(1),
+      HasSubstr("a rank needs 121 B (over the limit of 100 B) of the device and 40 B of the host"));
   EXPECT_EQ(advice(0), "") << "there is nothing to offload";
 
   machine_.workers = 4;
   config_.settings.host_memory_limit = 0;  // nothing is offloaded
   EXPECT_THAT(advice(2), HasSubstr("it fits: 91 B of the device and 40 B of the host"));
   config_.host_memory_limit = 100;
-  EXPECT_THAT(advice(2),
-              HasSubstr("a rank needs 91 B of the device and 30 B (too much: 25 B) of the host"));
+  EXPECT_THAT(
+      advice(2),
+      HasSubstr("a rank needs 91 B of the device and 30 B (over the limit of 25 B) of the host"));
 
   config_.settings.host_memory_limit = 35;
   EXPECT_THAT(advice(2), HasSubstr(", which is not pinned, it fits: 91 B of the device and 30 B"));
   config_.settings.host_memory_limit = 29;
-  EXPECT_THAT(advice(2),
-              HasSubstr("a rank needs 91 B of the device and 30 B (too much: 29 B) of the host"));
+  EXPECT_THAT(
+      advice(2),
+      HasSubstr("a rank needs 91 B of the device and 30 B (over the limit of 29 B) of the host"));
 }
 
 }  // namespace

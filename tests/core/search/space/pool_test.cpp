@@ -138,7 +138,7 @@ TEST(MakePool, RefusesWhatDeepSpeedRefuses) {
   EXPECT_THAT(
       pool.funnel.at(0).invalid,
       ElementsAre(testing::Pair(HasSubstr("/bf16/enabled is true and so is /fp16/enabled"), 2),
-                  testing::Pair("/optimizer/params/eps is no parameter of SGD", 3)));
+                  testing::Pair("/optimizer/params/eps is not a parameter of SGD", 3)));
 }
 
 TEST(MakePool, KeepsWhatFitsToTheByte) {

@@ -62,7 +62,7 @@ TEST_F(ConfirmationTest, TwoRepetitionsOfEachAreEnoughWhereTheOrderIsBeyondNoise
   EXPECT_EQ(confirmed.best()->experiment.name, "fast");
   EXPECT_THAT(confirmed.remarks().back(), HasSubstr("fast was confirmed by 2 repetitions against "
                                                     "1 other"));
-  EXPECT_THAT(confirmed.remarks().back(), Not(HasSubstr("not told apart")));
+  EXPECT_THAT(confirmed.remarks().back(), Not(HasSubstr("not distinguishable")));
 }
 
 TEST_F(ConfirmationTest, CountsTheRepetitionsUpToTheNextLookAmongWhatIsToCome) {
@@ -101,7 +101,7 @@ TEST_F(ConfirmationTest, WhatIsWithinOnePercentForSureIsNotToldApart) {
   const auto names = run(confirmed).names();
 
   EXPECT_THAT(names, ElementsAre("a", "b", "a_again1", "b_again1", "b_again2", "a_again2"));
-  EXPECT_THAT(confirmed.remarks().back(), HasSubstr("not told apart from it: b"));
+  EXPECT_THAT(confirmed.remarks().back(), HasSubstr("not distinguishable from it: b"));
 }
 
 /// Times that vary by `noise`, `factor` times as long.
@@ -121,7 +121,7 @@ TEST_F(ConfirmationTest, CloseOnesAlternateThereAndBackAndAreBounded) {
   EXPECT_THAT(names, ElementsAre("a", "b", "a_again1", "b_again1", "b_again2", "a_again2",
                                  "a_again3", "b_again3", "b_again4", "a_again4", "a_again5",
                                  "b_again5", "b_again6", "a_again6"));
-  EXPECT_THAT(confirmed.remarks().back(), HasSubstr("not told apart from it: b"));
+  EXPECT_THAT(confirmed.remarks().back(), HasSubstr("not distinguishable from it: b"));
 }
 
 TEST_F(ConfirmationTest, WhoIsToldApartIsNotRepeatedAnyMore) {
@@ -136,7 +136,7 @@ TEST_F(ConfirmationTest, WhoIsToldApartIsNotRepeatedAnyMore) {
   EXPECT_THAT(names, testing::Contains("c_again2"));
   EXPECT_THAT(names, testing::Contains("b_again3"));
   EXPECT_THAT(names, Not(testing::Contains("c_again3")));
-  EXPECT_THAT(confirmed.remarks().back(), HasSubstr("not told apart from it: b"));
+  EXPECT_THAT(confirmed.remarks().back(), HasSubstr("not distinguishable from it: b"));
 }
 
 // Five are 2 % behind with 1 % of noise; three of them are no contenders.
@@ -224,7 +224,7 @@ TEST_F(ConfirmationTest, WhatHangsOnTheProfileIsNotRepeatedForIt) {
 
   EXPECT_THAT(run_with_host_overhead(confirmed, 1000),
               ElementsAre("a", "b", "a_again1", "b_again1", "b_again2", "a_again2"));
-  EXPECT_THAT(confirmed.remarks().back(), HasSubstr("not told apart from it: b"));
+  EXPECT_THAT(confirmed.remarks().back(), HasSubstr("not distinguishable from it: b"));
 }
 
 TEST_F(ConfirmationTest, WhatHangsOnTheProfileLessThanOnNoiseIsRepeated) {
@@ -242,7 +242,7 @@ TEST_F(ConfirmationTest, OfTiesTheSmallerStageIsTheOptimum) {
   run(confirmed);
 
   EXPECT_EQ(confirmed.best()->experiment.name, "z1");
-  EXPECT_THAT(confirmed.remarks().back(), HasSubstr("not told apart from it: z3"));
+  EXPECT_THAT(confirmed.remarks().back(), HasSubstr("not distinguishable from it: z3"));
 }
 
 // Equal but for one setting, whose other value is slower by what no noise hides; DeepSpeed has

@@ -205,14 +205,15 @@ TEST_F(GuidedTunerTest, SaysWhatItDidNotTryAndHowLikelyItLostByThat) {
 
   ASSERT_THAT(remarks, SizeIs(2));
   EXPECT_EQ(remarks[0],
-            "guided tried 5 of 8 configurations: that another is better by more than 1 % has a "
-            "chance below 5.0 % (stop_at_chance)");
-  EXPECT_EQ(remarks[1],
-            "of the 3 configurations that were not tried the likeliest to be better by more than "
-            "1 % is likeliest with a chance of " +
-                format_chance(guided.outlook().chance_of_likeliest) +
-                "; that any of them is has a chance of " +
-                format_upper_chance(guided.outlook().chance_of_any));
+            "guided tried 5 of 8 configurations: the chance that another is better by more "
+            "than 1 % is below 5.0 % (stop_at_chance)");
+  EXPECT_EQ(
+      remarks[1],
+      "of the 3 configurations that were not tried, likeliest is the likeliest to be better by "
+      "more than 1 %, with a chance of " +
+          format_chance(guided.outlook().chance_of_likeliest) +
+          "; the chance that any of them is: " +
+          format_upper_chance(guided.outlook().chance_of_any));
   EXPECT_GT(guided.outlook().chance_of_likeliest, 0);
   EXPECT_LT(guided.outlook().chance_of_any, 0.05);
 }

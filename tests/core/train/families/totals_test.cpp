@@ -9,11 +9,11 @@
 #include <string_view>
 #include <vector>
 
-#include <boost/json/parse.hpp>
 #include <boost/json/value_to.hpp>
 #include <gtest/gtest.h>
 
 #include "core/base/json.hpp"
+#include "core/base/json_parser.hpp"
 #include "core/config/model/read_model_spec.hpp"
 #include "core/train/families/families.hpp"
 #include "tests/support/test_data.hpp"
@@ -43,7 +43,7 @@ std::vector<Published> published_models() {
   std::vector<Published> all;
   for (const auto& entry : std::filesystem::directory_iterator(test::test_data("totals"))) {
     std::ifstream file(entry.path());
-    const json::value root = json::parse(std::string(std::istreambuf_iterator<char>(file), {}));
+    const json::value root = parse_json(std::string(std::istreambuf_iterator<char>(file), {}));
     for (const auto& row : root.at("models").as_array()) {
       all.push_back({json::value_to<std::string>(row.at("name")), row.at("parameters").as_int64(),
                      row.at("tensors").to_number<std::size_t>(), task_of(row.as_object()),

@@ -151,7 +151,7 @@ TEST(QuantizedWeights, SkipAnExperimentThatDeepSpeedRefuses) {
 
   ASSERT_TRUE(std::holds_alternative<Skipped>(outcome));
   EXPECT_EQ(std::get<Skipped>(outcome).reason,
-            "zero_quantized_weights: a message of 87 elements is no multiple of 8");
+            "zero_quantized_weights: a message of 87 elements is not a multiple of 8");
 }
 
 Ledger ledger_with(const json::object& zero, int stage, int ranks) {

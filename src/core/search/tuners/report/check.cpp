@@ -107,7 +107,7 @@ std::string check_memory(const Plan& plan, const LocalBackends& backends) {
   const Bytes given = plan.config.settings.memory_limit;
   for (const auto& line :
        exceeded_rooms("memory_limit is", given, false, plan.machine.backend, workers)) {
-    log_warning(concat(line, "; there the system would end workers that use so much"));
+    log_warning(concat(line, "; there the system would kill workers that use that much"));
   }
   if (given != 0) return "";
   const auto limit = limit_here(plan, workers, backends);
@@ -138,8 +138,8 @@ void check_results(const TuningConfig& config, const CommandLine& options) {
   auto existing = existing_results(options);
   if (existing == ExistingResults::refuse && holds_results(results_dir, exps_dir)) {
     log_line(concat(in_quotes(results_dir),
-                    " has the results of an earlier run: --resume goes on with it, --overwrite "
-                    "starts again, another --results-dir keeps both"));
+                    " has the results of an earlier run: --resume continues it, --overwrite starts "
+                    "over, another --results-dir keeps both"));
     existing = ExistingResults::resume;
   }
   check_existing_results(results_dir, exps_dir, existing);

@@ -73,13 +73,12 @@ std::string explain_recorded(const CommandLine& options) {
   const std::optional<std::string> lines = read_journal_file(path);
   if (!lines) {
     throw ConfigError(path, {{"--explain",
-                              "needs the results of a run, and there are none here; "
-                              "accepted: after a run, or with --plan"}});
+                              "needs the results of a run, and there are none here; use it after a "
+                              "run, or with --plan"}});
   }
   if (run.is_of_another) {
-    log_line(
-        concat("there is no run of this configuration; what is explained is the last of another, ",
-               results_dir));
+    log_line(concat("there is no run of this configuration; explaining the last run of another, ",
+                    results_dir));
   }
   const JournalContent journal = read_own_journal(*lines, path);
   for (const auto& warning : describe_damage(journal, path)) log_warning(warning);

@@ -34,8 +34,7 @@ RunStatus final_status(const TuningResult& result, Seconds elapsed) {
     status.provisional = true;
     status.message = concat(
         "collectives gave wrong sums, so no training there can be trusted: ", *result.wrong_sums,
-        "; when that is mended, or dstune.exclude leaves them out, --resume "
-        "goes on");
+        "; once that is fixed, or dstune.exclude leaves them out, continue with --resume");
   } else if (result.stopped) {
     status.state = RunState::interrupted;
     status.exit_code = exit_interrupted;

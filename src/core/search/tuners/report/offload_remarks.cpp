@@ -69,12 +69,10 @@ std::string drive_remark(const Record& best) {
   const double per_hour =
       static_cast<double>(of_rank) * ranks / measured->step_time.median * kSecondsPerHour;
   return concat("each step writes ", format_bytes(of_rank),
-                " of each rank to the drive, at this "
-                "speed ",
-                fixed(per_hour / 1e12, 2), " TB an hour for the ", ranks,
+                " per rank to the drive, at this speed ", fixed(per_hour / 1e12, 2),
+                " TB an hour for the ", ranks, ranks == 1 ? " rank" : " ranks",
                 " of a node: ", fixed(kEndurance / per_hour / kHoursPerDay, 1),
-                " days for a drive that may be "
-                "written 600 TB");
+                " days for a drive rated for 600 TB of writes");
 }
 
 }  // namespace dstune

@@ -20,17 +20,17 @@ namespace {
 std::string overhead_remark(const HostOverhead& overhead) {
   const std::string_view preset = preset_of(overhead);
   if (preset == kNoOverhead)
-    return "host overhead: none, so the step has no time of PyTorch's and DeepSpeed's host code";
+    return "host overhead: none, so steps lack the time of PyTorch's and DeepSpeed's host code";
   if (preset.empty()) {
     const bool is_earlier =
         overhead.at(HostEvent::module_call) == 0 || overhead.at(HostEvent::micro_step) == 0;
     return concat("host overhead: ", describe(overhead),
-                  is_earlier ? "; it lacks what eager PyTorch's own calls take, or a part of "
-                               "it, which a new calibration measures"
+                  is_earlier ? "; it lacks all or part of the time of eager PyTorch's own calls, "
+                               "which a new calibration measures"
                              : "");
   }
   return concat("host overhead: preset ", preset,
-                ", no measurement of this machine: ", preset_cost(overhead));
+                ", not measured on this machine: ", preset_cost(overhead));
 }
 
 const std::optional<DeviceUse>& use_of(const Record& record) {
@@ -73,7 +73,8 @@ std::string parameter_offload_remark(const Record& best) {
   if (!are_copied) return "";
   const BackendTraits traits = traits_of_backend(best.experiment.settings.backend);
   if (traits.time_is_virtual) {
-    return "the time of the copies of offloaded parameters is by guesses of what copies do";
+    return "the time of the copies of offloaded parameters is estimated from guessed rates of "
+           "copies";
   }
   if (!traits.computes_on_host) return "";
   return "parameters were copied between device and host within one memory here, so the times of "
@@ -90,8 +91,8 @@ std::string arithmetic_remark(const std::vector<Record>& records) {
   });
   if (!is_any) return "";
   return "on the CPU backend bf16 and fp16 are only stored: it computes in fp32, so the times are "
-         "not those of 16-bit arithmetic (but matrix products of bf16 where oneDNN has them: "
-         "--verbose says)";
+         "not those of 16-bit arithmetic (except bf16 matrix products where oneDNN has them: see "
+         "--verbose)";
 }
 
 std::string library_remark(const Record& best) {
@@ -103,13 +104,13 @@ std::string library_remark(const Record& best) {
   if (wait <= 0) {
     if (product_rate(settings.host_overhead, dtype, settings.threads_per_rank) == nullptr)
       return "";
-    return concat(
-        "torch multiplies ", name_of(dtype),
-        " as fast as this program or faster, by the profile: of that nothing is taken off "
-        "a step");
+    return concat("torch multiplies ", name_of(dtype),
+                  " as fast as this program or faster, according to the profile: nothing is taken "
+                  "off a step for that");
   }
-  return concat("some operations of ", name_of(dtype), " are slower in torch than here: a step of ",
-                best.experiment.name, " waits ", format_seconds(wait), " for that, by the profile");
+  return concat("some ", name_of(dtype), " operations are slower in torch than here: a step of ",
+                best.experiment.name, " waits ", format_seconds(wait),
+                " for that, according to the profile");
 }
 
 std::string stand_in_remark(const Record& best) {
@@ -126,8 +127,8 @@ std::string offload_remark(const Record& best, const std::optional<HostRates>& h
   if (!is_updated_there) return parameter_offload_remark(best);
   const RunSettings& settings = best.experiment.settings;
   if (traits_of_backend(settings.backend).time_is_virtual) {
-    return "the time of the offloaded optimizer is by guesses of what copies and the host's memory "
-           "do";
+    return "the time of the offloaded optimizer is estimated from guessed rates of copies and of "
+           "the host's memory";
   }
   const int threads = settings.threads_per_rank;
   std::string remark = concat("the offloaded optimizer ran on ", threads,
@@ -154,10 +155,11 @@ std::string accumulation_remark(const Record& best) {
   for (const HostPassLine& line : measured->ledger.host_passes()) host += line.time;
   const double share = host / measured->step_time.median;
   if (share < kMatters || share > 1) return "";
-  return concat("the host's passes over what is offloaded take ", fixed(share * 100, 0),
-                " % of a step, once in each: with twice the accumulation steps, where the training "
-                "allows the larger batch, a sample takes ",
-                fixed(share * 50, 0), " % less");
+  return concat(
+      "the host's passes over what is offloaded take ", fixed(share * 100, 0),
+      " % of a step, once per step: with twice the accumulation steps, where the training "
+      "allows the larger batch, a sample takes ",
+      fixed(share * 50, 0), " % less");
 }
 
 std::string cores_remark(const std::vector<Record>& records) {
@@ -232,13 +234,13 @@ std::string choice_remark(const std::vector<Record>& records, Metric metric, con
 std::string checkpointing_remark(const std::vector<Record>& records, const Record& best) {
   const auto chosen = make_step_config(best.experiment).checkpointing;
   if (chosen.is_on()) {
-    return concat("activation checkpointing is the training program's to switch on: ",
+    return concat("activation checkpointing must be switched on by the training program: ",
                   how_to_switch_on(chosen));
   }
   const bool is_tuned = std::ranges::any_of(records, [](const Record& record) {
     return make_step_config(record.experiment).checkpointing.is_on();
   });
-  return is_tuned ? "the optimum is without activation checkpointing: the training program must "
+  return is_tuned ? "the optimum uses no activation checkpointing: the training program must "
                     "not switch it on"
                   : "";
 }

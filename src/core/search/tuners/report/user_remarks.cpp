@@ -38,7 +38,7 @@ std::string batch_remark(const TuningConfig& config, int group_size, const Recor
   const auto samples = make_step_config(best.experiment).train_batch(best.experiment.ranks);
   const auto own = own_batch(config, group_size);
   return concat("the batch was free: the optimum trains ", samples, " samples a step",
-                own && *own != samples ? concat(", your file's numbers ", *own) : "", "; ",
+                own && *own != samples ? concat(", your file's numbers give ", *own) : "", "; ",
                 kHowToKeep);
 }
 
@@ -70,7 +70,7 @@ std::string baseline_remark(const TuningConfig& config, int group_size,
                             over->ratio * (1 + *over->interval) >= 1;
   return concat("the optimum, ", best->experiment.name, ", is ", to_text(*over),
                 " your configuration, ", name, over->interval ? " (95 %)" : "",
-                may_be_equal ? ", so not told apart from it" : "");
+                may_be_equal ? ", so not distinguishable from it" : "");
 }
 
 }  // namespace dstune

@@ -22,7 +22,7 @@ std::int64_t groups_of(std::int64_t numel) {
   const auto groups = weight_groups(numel);
   if (!groups) {
     throw QuantizationRefused(
-        concat("zero_quantized_weights: a message of ", numel, " elements is no multiple of 8"));
+        concat("zero_quantized_weights: a message of ", numel, " elements is not a multiple of 8"));
   }
   return *groups;
 }

@@ -35,7 +35,7 @@ class QuantizedGather {
       : device_(device), collectives_(collectives), dtype_(dtype) {}
 
   /// @param shards  this rank's, in the order in which every rank gives its own
-  /// @throws QuantizationRefused  if their length is no multiple of 8
+  /// @throws QuantizationRefused  if their length is not a multiple of 8
   QuantizedMessage launch(const std::vector<Tensor>& shards) const;
 
   /// The dequantised elements of the shards of all ranks, rank by rank, in the order of launch().

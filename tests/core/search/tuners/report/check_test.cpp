@@ -173,8 +173,8 @@ TEST_F(CheckRunTest, HoldsTheStagesAgainstTheGpuOfThisMachine) {
 
   EXPECT_THAT(
       testing::internal::GetCapturedStderr(),
-      HasSubstr(
-          "per rank for one sample, more than the 1000 B that it could have on this machine"));
+      HasSubstr("per rank for one sample, more than the 1000 B that it could have\n  on this "
+                "machine"));
   EXPECT_THAT(verdict.value(), AllOf(HasSubstr("would run: "),
                                      HasSubstr("; here a rank could have 1000 B: 1000 B free on "
                                                "Some GPU of this machine")));

@@ -93,7 +93,8 @@ TEST(FinalStatus, TellsNothingFitsFromFailed) {
   EXPECT_EQ(final_status(result, 1).exit_code, exit_nothing_fits);
   EXPECT_THAT(final_status(result, 1).message, HasSubstr("no experiment fits in memory"));
   result.full.set(number_of(Store::drive));
-  EXPECT_THAT(final_status(result, 1).message, HasSubstr("the drive (dstune.drive_limit)"));
+  EXPECT_THAT(final_status(result, 1).message,
+              HasSubstr("the drive is too small (dstune.drive_limit)"));
 }
 
 }  // namespace

@@ -73,10 +73,9 @@ TEST(DriveRemark, SaysHowLongADriveLasts) {
   measured.ledger.add_transfer({Transfer::nvme_read, TransferPurpose::state, Tier::nvme, false,
                                 Stream::compute, 0, Bytes{3} << 30U});
 
-  EXPECT_EQ(
-      drive_remark(best),
-      "each step writes 1.00 GiB of each rank to the drive, at this speed 7.73 TB an hour for "
-      "the 4 of a node: 3.2 days for a drive that may be written 600 TB");
+  EXPECT_EQ(drive_remark(best),
+            "each step writes 1.00 GiB per rank to the drive, at this speed 7.73 TB an hour for "
+            "the 4 ranks of a node: 3.2 days for a drive rated for 600 TB of writes");
 }
 
 }  // namespace

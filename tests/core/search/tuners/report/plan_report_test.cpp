@@ -87,7 +87,7 @@ TEST(FormatPlanTable, ShowsWhatMayBeInFlightAndWhatIsBesideThePlan) {
   EXPECT_THAT(table, HasSubstr("| 3.00 GiB |  1.00 GiB |"));
   EXPECT_THAT(
       table,
-      HasSubstr("Beside these, as nvidia-smi shows it: about 872.16 MiB: 481.00 MiB CUDA context, "
+      HasSubstr("In addition, as nvidia-smi shows: about 872.16 MiB: 481.00 MiB CUDA context, "
                 "326.16 MiB NCCL, 65.00 MiB cuBLAS workspaces\n"));
   EXPECT_EQ(plan.at("stages").as_array().at(1).as_object().at("peak_active_bytes"),
             Bytes{4} << 30U);

@@ -138,10 +138,9 @@ TEST(LibraryRemark, SaysWhatAStepWaitsForProductsOfTorch) {
   best.experiment.settings.host_overhead.products.push_back({DType::fp32, 2, 1e9});
   EXPECT_THAT(library_remark(best), HasSubstr("torch multiplies fp32 as fast as this program or"));
   std::get<Measured>(best.outcome).ledger.add_library_wait(0.25);
-  EXPECT_EQ(
-      library_remark(best),
-      "some operations of fp32 are slower in torch than here: a step of z1_gas1_tmbspg1 waits "
-      "250.0 ms for that, by the profile");
+  EXPECT_EQ(library_remark(best),
+            "some fp32 operations are slower in torch than here: a step of z1_gas1_tmbspg1 waits "
+            "250.0 ms for that, according to the profile");
   best.experiment.settings.host_overhead.products.clear();
   EXPECT_THAT(library_remark(best), HasSubstr("waits 250.0 ms")) << "of a profile without products";
 
@@ -174,10 +173,9 @@ TEST(OffloadRemark, SaysHowManyThreadsTheUpdateHadAndWhoWouldGiveItFewer) {
   measured.ledger.add_host_pass(MemoryPass::update, 16, 12, 0.5);
   Record best = record(1, measured);
   best.experiment.settings.backend = "sim";
-  EXPECT_EQ(
-      offload_remark(best),
-      "the time of the offloaded optimizer is by guesses of what copies and the host's memory "
-      "do");
+  EXPECT_EQ(offload_remark(best),
+            "the time of the offloaded optimizer is estimated from guessed rates of copies and of "
+            "the host's memory");
   best.experiment.settings.backend = "cuda";
   best.experiment.settings.threads_per_rank = 8;
   EXPECT_EQ(
@@ -211,7 +209,7 @@ TEST(AccumulationRemark, SaysWhatIsSavedWhereTheHostTakesATenthOrMore) {
   measured.ledger.add_host_pass(MemoryPass::update, 16, 12, 0.5);
 
   EXPECT_EQ(accumulation_remark(record(1, measured)),
-            "the host's passes over what is offloaded take 40 % of a step, once in each: with "
+            "the host's passes over what is offloaded take 40 % of a step, once per step: with "
             "twice the accumulation steps, where the training allows the larger batch, a sample "
             "takes 20 % less");
 
@@ -226,8 +224,9 @@ TEST(OffloadRemark, IsAboutCopiesAloneWhereOnlyParametersAreOffloaded) {
   measured.ledger.add_transfer({Transfer::host_to_device, TransferPurpose::parameter});
   Record best = record(1, measured);
   best.experiment.settings.backend = "sim";
-  EXPECT_EQ(offload_remark(best),
-            "the time of the copies of offloaded parameters is by guesses of what copies do");
+  EXPECT_EQ(
+      offload_remark(best),
+      "the time of the copies of offloaded parameters is estimated from guessed rates of copies");
   best.experiment.settings.backend = "cpu";
   EXPECT_EQ(offload_remark(best),
             "parameters were copied between device and host within one memory here, so the times "
@@ -275,9 +274,10 @@ TEST(ResultRemarks, BeginWithTheHostOverheadInForce) {
   };
 
   EXPECT_THAT(of(kGlooOverhead),
-              HasSubstr("host overhead: preset cpu-gloo, no measurement of this machine: a pick by "
-                        "it was 10 and 18 % slower in DeepSpeed"));
-  EXPECT_THAT(of(kCudaOverhead), HasSubstr("a pick by it was the fastest of 6 configurations"));
+              HasSubstr("host overhead: preset cpu-gloo, not measured on this machine: its picks "
+                        "were 10 and 18 % slower in DeepSpeed"));
+  EXPECT_THAT(of(kCudaOverhead),
+              HasSubstr("on an H200 its pick was the fastest of 6 configurations"));
   EXPECT_THAT(of(kNoOverhead), HasSubstr("host overhead: none"));
   EXPECT_TRUE(result_remarks({}, Metric::throughput, std::nullopt).empty());
 }

@@ -40,7 +40,7 @@ TEST_F(UserRemarks, NameAFreeBatchAndTheFilesOwn) {
   config_.micro_batch_is_given = true;
   config_.start_micro_batch = 4;
   EXPECT_THAT(batch_remark(config_, kRanks, best),
-              HasSubstr("trains 32 samples a step, your file's numbers 8; give"));
+              HasSubstr("trains 32 samples a step, your file's numbers give 8; give"));
   config_.accumulation_steps = 4;
   EXPECT_THAT(batch_remark(config_, kRanks, best), HasSubstr("trains 32 samples a step; give"));
   EXPECT_THAT(free_batch_text(config_), StartsWith("the global batch is free"));
@@ -60,7 +60,8 @@ TEST_F(UserRemarks, CompareTheOptimumWithTheUsersConfiguration) {
   EXPECT_THAT(of_baseline({own, best}, &best),
               HasSubstr("times your configuration, z1_gas1_tmbspg4"));
   const Record near = record({2, 8, 1}, 20.001);
-  EXPECT_THAT(of_baseline({own, near}, &near), testing::EndsWith(", so not told apart from it"));
+  EXPECT_THAT(of_baseline({own, near}, &near),
+              testing::EndsWith(", so not distinguishable from it"));
   EXPECT_EQ(of_baseline({own, best}, &own),
             "your configuration, z1_gas1_tmbspg4, is the best found");
   EXPECT_EQ(of_baseline({best}, &best), "") << "it was not tried";

@@ -252,12 +252,12 @@ TEST(ConfigurationsOfOffload, ThatDeepSpeedOrTheStepDoesNotHaveAreSkippedByName)
   };
   EXPECT_EQ(reason(2, R"({"device": "none", "ratio": 1.0})"), "runs");
   EXPECT_EQ(reason(0, kPinned), "not modelled: zero_optimization.offload_optimizer");
-  EXPECT_EQ(reason(2, R"({"device": "cpu", "ratio": 0.5})"),
-            "not modelled: zero_optimization.offload_optimizer.ratio below stage 3 (an error of "
-            "DeepSpeed's)");
-  EXPECT_EQ(reason(1, R"({"device": "none", "ratio": 0.5})"),
-            "not modelled: zero_optimization.offload_optimizer.ratio below stage 3 (an error of "
-            "DeepSpeed's)");
+  EXPECT_EQ(
+      reason(2, R"({"device": "cpu", "ratio": 0.5})"),
+      "not modelled: zero_optimization.offload_optimizer.ratio below stage 3 (a DeepSpeed bug)");
+  EXPECT_EQ(
+      reason(1, R"({"device": "none", "ratio": 0.5})"),
+      "not modelled: zero_optimization.offload_optimizer.ratio below stage 3 (a DeepSpeed bug)");
   EXPECT_EQ(
       reason(2, kPinned,
              R"({"optimizer": {"type": "Adagrad", "params": {"lr": 1e-4, "lr_decay": 0.1}}})"),
@@ -271,7 +271,7 @@ TEST(ConfigurationsOfOffload, ThatDeepSpeedOrTheStepDoesNotHaveAreSkippedByName)
   EXPECT_EQ(reason(2, R"({"device": "nvme", "nvme_path": "/tmp"})", fp32_sums), "runs");
   EXPECT_EQ(reason(1, R"({"device": "nvme", "nvme_path": "/tmp"})", fp32_sums),
             "not modelled: zero_optimization.offload_optimizer with data_types.grad_accum_dtype in "
-            "bf16 and stage 1 and device nvme (an error of DeepSpeed's)");
+            "bf16 and stage 1 and device nvme (a DeepSpeed bug)");
   EXPECT_EQ(reason(2, kPinned, R"({"data_types": {"grad_accum_dtype": "fp16"}})"),
             "not modelled: zero_optimization.offload_optimizer with data_types.grad_accum_dtype "
             "other than fp32");

@@ -345,7 +345,7 @@ TEST(ConfigurationsOfShardedOffload, ThatTheStepDoesNotHaveAreSkippedByName) {
             "runs");
   EXPECT_EQ(skip_reason_of_stage_3(R"({"offload_optimizer": {"device": "cpu", "ratio": 0.5}})",
                                    R"({"optimizer": {"type": "Adagrad", "params": {"lr": 1e-4}}})"),
-            named + ".ratio below 1 with another optimizer than Adam (an error of DeepSpeed's)");
+            named + ".ratio below 1 with an optimizer other than Adam (a DeepSpeed bug)");
   EXPECT_EQ(
       skip_reason_of_stage_3(R"({"offload_optimizer": {"device": "cpu", "super_offload": true}})"),
       named + ".super_offload");

@@ -128,7 +128,7 @@ TEST(ConfigurationsOfSwapping, WithTooFewBuffersAreSkipped) {
   constexpr std::int64_t kWhole = 1'000'000'000;
   const auto needs = [](int has, int needed) {
     return concat("not modelled: zero_optimization.offload_optimizer.buffer_count ", has,
-                  " where DeepSpeed needs ", needed, " or dies");
+                  " where DeepSpeed needs ", needed, " or crashes");
   };
   EXPECT_EQ(why_skipped(kWhole, R"(, "buffer_count": 3)"), needs(3, 4));
   EXPECT_EQ(swap_buffers_needed({}, 0), 1) << "DeepSpeed looks at the first one";
@@ -152,7 +152,7 @@ TEST(ConfigurationsOfSwapping, ThatTheStepDoesNotHaveAreSkippedByName) {
   EXPECT_EQ(
       skip_reason_of_stage_3(R"({"offload_optimizer": {"device": "nvme", "nvme_path": "/tmp"}})",
                              R"({"aio": {"block_size": 1000000}})"),
-      "not modelled: aio.block_size that is no multiple of 4096");
+      "not modelled: aio.block_size that is not a multiple of 4096");
   const std::string most = std::to_string((std::int64_t{1} << 31) - 4096);
   const std::string more = std::to_string(std::int64_t{1} << 31);
   for (const auto& [block_size, reason] :

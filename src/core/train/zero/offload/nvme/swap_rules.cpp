@@ -37,7 +37,7 @@ std::optional<std::string> unsupported_fast_init(const StepConfig& config,
   const std::int64_t needed = swap_buffer_numel(layout, SwapRules(config.aio));
   if (of_parameters.padded(config.parameter_buffer_size) >= needed) return std::nullopt;
   return concat("zero_optimization.offload_param.buffer_size ", config.parameter_buffer_size,
-                " where offload_optimizer.fast_init needs ", needed, " or DeepSpeed dies");
+                " where offload_optimizer.fast_init needs ", needed, " or DeepSpeed crashes");
 }
 
 std::optional<std::string> unsupported_swap_buffers(const StepConfig& config,
@@ -52,7 +52,7 @@ std::optional<std::string> unsupported_swap_buffers(const StepConfig& config,
   const int needed = swap_buffers_needed(config, static_cast<std::size_t>(swapped));
   if (config.optimizer_buffer_count >= needed) return std::nullopt;
   return concat("zero_optimization.offload_optimizer.buffer_count ", config.optimizer_buffer_count,
-                " where DeepSpeed needs ", needed, " or dies");
+                " where DeepSpeed needs ", needed, " or crashes");
 }
 
 }  // namespace dstune
