@@ -6,8 +6,8 @@ import subprocess
 import time
 import unittest
 
-from support import (DEADLOCK, PROGRAM, SURVIVE, ProgramTest, events, launch_environment,
-                     mpi_command, ranks_of, read_json)
+from support import (DEADLOCK, PROGRAM, SURVIVE, ProgramTest, events, launch_environment, mpi_command, ranks_of,
+                     read_json, read_log)
 
 RANKS = 4
 
@@ -37,7 +37,7 @@ class Ending(ProgramTest):
         self.ranks = ranks_of(self.launcher.pid)
 
     def text(self):
-        return (self.directory / "stderr.log").read_text(encoding="utf-8", errors="replace")
+        return read_log(self.directory / "stderr.log")
 
     def wait_for_the_end(self):
         try:

@@ -7,8 +7,8 @@ import subprocess
 import time
 import unittest
 
-from support import (DEADLOCK, PROGRAM, ProgramTest, events, example, journal, launch_environment,
-                     mpi_command, names, read_json)
+from support import (DEADLOCK, PROGRAM, ProgramTest, events, example, journal, launch_environment, mpi_command, names,
+                     read_json, read_log)
 
 OTHERS = (".git/HEAD", ".git/objects/ab/cd", "checkpoints/global_step10/states.pt", "thesis.tex",
           "z9_gas1_tmbspg1/exp.json", "z0_gas4_tmbspg1/plot.png")
@@ -121,7 +121,7 @@ class LivingRun(ProgramTest):
             time.sleep(0.02)
 
     def log(self):
-        return (self.directory / "stderr.log").read_text(encoding="utf-8", errors="replace")
+        return read_log(self.directory / "stderr.log")
 
     def status(self):
         finished = self.run_command([PROGRAM, "--status", str(self.results)])

@@ -84,7 +84,7 @@ class Folders(ProgramTest):
         refused = self.tune_in_own_folder(second, "--resume")
 
         self.assertEqual(refused.returncode, 2, refused.stderr)
-        self.assertIn(f"--results-dir with one of autotuning_results/{run}, which", refused.stderr)
+        self.assertIn(f"--results-dir with one of autotuning_results/{run} (runs of other", refused.stderr)
         self.tune_here(second, "--resume", "--results-dir", f"autotuning_results/{run}")
         self.assertEqual(len(events(self.results / run, "run")), 2)
         self.assertEqual((self.results / run / "config_file.txt").read_text(encoding="utf-8"), f"{first.resolve()}\n")
@@ -118,7 +118,7 @@ class Folders(ProgramTest):
 
         self.assertEqual((own.returncode, "of another" in own.stderr), (0, False), own.stderr)
         self.assertEqual(foreign.returncode, 0, foreign.stderr)
-        self.assertIn(f"the last of another, autotuning_results/{others}", foreign.stderr)
+        self.assertIn(f"explaining the last run of another, autotuning_results/{others}", foreign.stderr)
 
     def test_overwrite_replaces_the_last_run_of_the_configuration(self):
         self.tune_here(example("sim"))

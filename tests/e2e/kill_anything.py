@@ -23,7 +23,7 @@ import time
 import fake_hosts
 import small_slurm
 from processes import kill
-from support import searched
+from support import read_log, searched
 from ways import Hosts, Mpirun, Slurm, Tune
 
 LIMIT = 25  # seconds until everything is gone or goes on
@@ -212,7 +212,7 @@ def undisturbed(way, root, spare):
 
 
 def log_of(directory):
-    return (directory / "stderr.log").read_text(encoding="utf-8", errors="replace")
+    return read_log(directory / "stderr.log")
 
 
 def make_ways(names, root):

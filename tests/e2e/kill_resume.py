@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 
-from support import (events, journal, launch_environment, mpi_command, names, ranks_of, searched, tiny)
+from support import events, journal, launch_environment, mpi_command, names, ranks_of, read_log, searched, tiny
 
 RANKS = 3
 PATIENCE = 120  # seconds until a run that neither ends nor fails is a deadlock
@@ -47,7 +47,7 @@ def undisturbed(directory):
 
 
 def log_of(directory):
-    return (directory / "stderr.log").read_text(encoding="utf-8", errors="replace")
+    return read_log(directory / "stderr.log")
 
 
 def faults_of(results, expected, done_before):

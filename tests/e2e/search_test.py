@@ -108,10 +108,10 @@ class SearchTest(ProgramTest):
         asked = self.tune(RANKS, on_cpu, "--overwrite")
 
         self.assertRegex(simulated.stderr, r"^dstune-mpi: tuning .*\n  in bf16, assumed since no precision is set")
-        self.assertIn("Note: tuned in bf16, since", (self.results / "summary.txt").read_text(encoding="utf-8"))
+        self.assertIn("Note: tuned in bf16, assumed since", (self.results / "summary.txt").read_text(encoding="utf-8"))
         self.assertEqual(read_json(self.results / "ds_config_optimal.json")["bf16"]["enabled"], True)
         self.assertEqual(asked.returncode, 2)
-        self.assertIn("say --precision bf16 if you train with --bf16", asked.stderr)
+        self.assertIn("give --precision bf16 if you train with --bf16", asked.stderr)
         self.tune_well(RANKS, on_cpu, "--overwrite", "--precision", "fp32")
 
     def test_faults_of_the_keys_are_said(self):

@@ -18,7 +18,7 @@ import pathlib
 
 from kill_anything import CONFIG, measured, wait_until
 from processes import MARK, Processes, new_mark
-from support import MPIEXEC, PROGRAM, SOURCE, launch_environment, read_json
+from support import MPIEXEC, PROGRAM, SOURCE, launch_environment, read_json, read_log
 from ways import Mpirun, Tune
 
 RANKS = 3
@@ -137,7 +137,7 @@ class Plain:
         self.run.process.send_signal(signal.SIGCONT)
 
     def log(self):
-        return (self.directory / "stderr.log").read_text(encoding="utf-8", errors="replace")
+        return read_log(self.directory / "stderr.log")
 
 
 def tune(directory, config):

@@ -5,7 +5,7 @@ import subprocess
 import time
 import unittest
 
-from support import (DEADLOCK, ProgramTest, events, launch_environment, mpi_command, read_json)
+from support import DEADLOCK, ProgramTest, events, launch_environment, mpi_command, read_json, read_log
 
 ENDLESS = 1000  # steps per experiment: mpirun hands SIGTERM on after odls_base_sigkill_timeout seconds
 
@@ -30,7 +30,7 @@ class Stop(ProgramTest):
             time.sleep(0.02)
 
     def text(self):
-        return (self.directory / "stderr.log").read_text(encoding="utf-8", errors="replace")
+        return read_log(self.directory / "stderr.log")
 
     def check_that_it_stops(self, stop, *, mpi=()):
         self.start(mpi=mpi, measure_steps=ENDLESS)

@@ -9,7 +9,7 @@ import subprocess
 import unittest
 
 from kill_anything import wait_until
-from support import DEADLOCK, MPIEXEC, PROGRAM, SOURCE, ProgramTest, events, launch_environment, read_json
+from support import DEADLOCK, MPIEXEC, PROGRAM, SOURCE, ProgramTest, events, launch_environment, read_json, read_log
 from ways import Tune
 
 NAMESPACES = os.geteuid() == 0 and subprocess.run(["unshare", "--mount", "--pid", "--fork", "true"], check=False,
@@ -42,7 +42,7 @@ class Resumed(ProgramTest):
         self.assertEqual(read_json(results / "status.json")["status"], "found")
 
     def log(self):
-        return (self.directory / "stderr.log").read_text(encoding="utf-8", errors="replace")
+        return read_log(self.directory / "stderr.log")
 
 
 class Terminals(ProgramTest):

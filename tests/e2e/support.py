@@ -113,6 +113,11 @@ def unbroken(log):
     return re.sub(r"^warning: .*(?:\n  .*)+", lambda found: found[0].replace("\n  ", " "), log, flags=re.MULTILINE)
 
 
+def read_log(path):
+    """What a program wrote to its log so far, unbroken()."""
+    return unbroken(path.read_text(encoding="utf-8", errors="replace"))
+
+
 def outcomes(results_dir):
     """name -> outcome of what was searched()"""
     return {line["experiment"]["name"]: line["outcome"] for line in searched(results_dir)}

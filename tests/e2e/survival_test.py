@@ -6,8 +6,8 @@ import subprocess
 import time
 import unittest
 
-from support import (DEADLOCK, SURVIVE, ProgramTest, events, launch_environment, mpi_command, names,
-                     outcomes, ranks_of, read_json)
+from support import (DEADLOCK, SURVIVE, ProgramTest, events, launch_environment, mpi_command, names, outcomes, ranks_of,
+                     read_json, read_log)
 
 
 class WorkerDeath(ProgramTest):
@@ -31,7 +31,7 @@ class WorkerDeath(ProgramTest):
         self.addCleanup(self.run.kill)
 
     def log(self):
-        return (self.directory / "stderr.log").read_text(encoding="utf-8", errors="replace")
+        return read_log(self.directory / "stderr.log")
 
     def test_the_run_ends_in_order_and_goes_on_with_all_ranks_if_no_other_worker_is_left(self):
         config = self.write_config(self.tiny(dstune={"measure_steps": 15},
