@@ -1,11 +1,9 @@
 #include "core/experiment/optimizer_config.hpp"
 
-#include <algorithm>
-#include <cctype>
-
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/experiment/checked_fields.hpp"
+#include "core/input/key_rules.hpp"
 
 namespace dstune {
 namespace {
@@ -14,12 +12,6 @@ using fields::find;
 using fields::is_on;
 using fields::read;
 using fields::section;
-
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-  return text;
-}
 
 void read_betas(const json::object& params, double& beta1, double& beta2) {
   const json::value* betas = find(params, "betas");
