@@ -12,10 +12,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Configured and never built: its commands compile each source alone.
-database=build/lint/compile_commands.json
-cmake --preset default -B build/lint -DDSTUNE_TOGETHER=OFF -DDSTUNE_TESTS=OFF -DDSTUNE_BENCH=OFF >/dev/null
-
 base_commit() {
   local main base=""
   for main in origin/main main; do
@@ -69,6 +65,10 @@ if [ "$mode" = --list ]; then
   sources
   exit
 fi
+
+# Configured and never built: its commands compile each source alone.
+database=build/lint/compile_commands.json
+cmake --preset default -B build/lint -DDSTUNE_TOGETHER=OFF -DDSTUNE_TESTS=OFF -DDSTUNE_BENCH=OFF >/dev/null
 
 # Only what this build compiles has a command: the stand-ins of other builds are left out.
 compiled() { while read -r file; do grep -qF "/$file\"" "$database" && echo "$file"; done || true; }
