@@ -35,7 +35,7 @@ PLAN = ["--plan", "--gpus", "8", "--model", "Qwen/Qwen2.5-7B-Instruct", "--seque
 WHEEL_LIMIT, CLONE_LIMIT, FIRST_LINE_LIMIT, FIRST_EXPERIMENT_LIMIT = 15, 300, 2, 10  # seconds
 DEADLOCK = 3600  # seconds after which a command is taken for one that hangs
 
-TUNES = re.compile(r"dstune-mpi: tunes ")
+TUNES = re.compile(r"dstune-mpi: tuning ")
 CALIBRATES = re.compile(r"tune: DeepSpeed is installed, ")
 INSTALLS = re.compile(r"setup: installing (.*)")
 BEGINS = re.compile(r"first: ")

@@ -73,11 +73,11 @@ cmake --preset default -B build/lint -DDSTUNE_TOGETHER=OFF -DDSTUNE_TESTS=OFF -D
 # Only what this build compiles has a command: the stand-ins of other builds are left out.
 compiled() { while read -r file; do grep -qF "/$file\"" "$database" && echo "$file"; done || true; }
 
-# The commands without g++'s precompiled header, which clang cannot read: what a source or header
+# The commands without what clang does not know, above all g++'s precompiled header: what a source or header
 # forgot to include is an error here.
 commands=$(mktemp -d)
 trap 'rm -rf "$commands"' EXIT
-sed -E 's/ (-Winvalid-pch|-fpch-preprocess|-include [^ ]*cmake_pch\.hxx)//g' \
+sed -E 's/ (-Winvalid-pch|-fpch-preprocess|-fno-reorder-blocks-and-partition|-include [^ ]*cmake_pch\.hxx)//g' \
   "$database" >"$commands/compile_commands.json"
 
 options=()

@@ -127,7 +127,6 @@ int run_rank(const CommandLine& options, int* argc, char*** argv, bool by_zero) 
     return exit_wrong_input;
   }
   if (options.verbose) log_as_rank(world.rank());
-  if (options.columns) break_log_lines_at(*options.columns);
   const int code = world.rank() == 0
                        ? run_rank_zero(options, *environment, world, by_zero)
                        : run_worker_rank(*environment, world, met->placement, sentinel);
@@ -185,6 +184,7 @@ int run(int argc, char** argv) {
   try {
     const auto options = parse_command_line({argv + 1, argv + argc});
     check_environment();
+    if (options.columns) break_log_lines_at(*options.columns);
     if (options.action != CommandLine::Action::tune) {
       return is_first_process() ? run_command(options) : exit_found;
     }

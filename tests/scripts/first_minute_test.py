@@ -27,7 +27,7 @@ minute = load()
 BUILD = [(0.2, "setup: installing lld ccache"), (3.0, "[1/400] Building CXX object text.cpp.o")]
 CALIBRATION = [(100.0, "tune: DeepSpeed is installed, this machine not measured with 2 ranks: that comes first, in 3 "
                        "minutes")]
-TUNING = [(250.0, "dstune-mpi: tunes examples/tiny.json (gpt2, 0.9 M parameters) on 2 workers"),
+TUNING = [(250.0, "dstune-mpi: tuning examples/tiny.json (gpt2, 0.9 M parameters) on 2 workers"),
           (251.0, "first: z0_gas1_tmbspg1; how many and for how long is not known yet"),
           (252.5, "[1 2s] z0_gas1_tmbspg1 -> 12.1 ms +-2.0 %, 165.0 samples/s, 20.00 MiB  (best so far)"),
           (255.0, "[2/~12 5s] z0_gas1_tmbspg2 -> out of memory on rank 1"),
@@ -75,11 +75,11 @@ class OfCommands(unittest.TestCase):
         self.assertGreaterEqual(lines[0][0], 0)
 
     def test_a_command_is_ended_once_the_line_is_there(self):
-        script = "echo 'dstune-mpi: tunes x'; exec sleep 1000"
+        script = "echo 'dstune-mpi: tuning x'; exec sleep 1000"
 
         lines = minute.watch(["sh", "-c", script], ".", dict(os.environ), until=minute.TUNES)
 
-        self.assertEqual([line for _, line in lines], ["dstune-mpi: tunes x"])
+        self.assertEqual([line for _, line in lines], ["dstune-mpi: tuning x"])
 
     def test_a_failure_shows_what_was_said(self):
         with self.assertRaisesRegex(minute.Failed, "exit code 3\nno such thing"):

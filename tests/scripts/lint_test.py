@@ -16,7 +16,6 @@ class LintTest(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name)
-        self.file("build/default/compile_commands.json", "[]")
         self.file("scripts/lint.sh")
         shutil.copy(SOURCE / "scripts/lint.sh", self.root / "scripts/lint.sh")
         self.file("src/a/unit.hpp", "#pragma once\n" + UNIT)

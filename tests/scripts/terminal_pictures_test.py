@@ -19,7 +19,7 @@ def load():
 terminal = load()
 
 BEGUN = """$ scripts/tune.sh examples/tiny.json -n 3
-dstune-mpi: tunes examples/tiny.json (gpt2, 0.9 M parameters) on 2 workers
+dstune-mpi: tuning examples/tiny.json (gpt2, 0.9 M parameters) on 2 workers
 first: z0_gas1_tmbspg1, of a number that is not known yet; predicted: 1 s each"""
 RUNS = "\n[0 1s] z0_gas1_tmbspg1 since 1 s"
 DONE = "".join(f"\n[{i}/~12 {i}s] z0_gas1_tmbspg{i} -> 12.1 ms, 165.0 samples/s, 20.00 MiB  (best so far)" for i in (1, 2, 3))

@@ -20,13 +20,8 @@ std::string lacking(std::span<const InstructionNeed> needs) {
 std::string lacking_instructions() {
 #ifdef __x86_64__
   const CompiledInstructions& compiled = kCompiledInstructions;
-  const InstructionNeed needs[] = {
-      {"AVX2", compiled.avx2, __builtin_cpu_supports("avx2") != 0},
-      {"FMA", compiled.fma, __builtin_cpu_supports("fma") != 0},
-      {"AVX-512F", compiled.avx512f, __builtin_cpu_supports("avx512f") != 0},
-      {"AVX-512BW", compiled.avx512bw, __builtin_cpu_supports("avx512bw") != 0},
-      {"AVX-512 VNNI", compiled.avx512vnni, __builtin_cpu_supports("avx512vnni") != 0},
-      {"AVX-512 BF16", compiled.avx512bf16, __builtin_cpu_supports("avx512bf16") != 0}};
+  const InstructionNeed needs[] = {{"AVX2", compiled.avx2, __builtin_cpu_supports("avx2") != 0},
+                                   {"FMA", compiled.fma, __builtin_cpu_supports("fma") != 0}};
   return lacking(needs);
 #else
   return "";

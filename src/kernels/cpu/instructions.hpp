@@ -17,10 +17,6 @@ struct InstructionNeed {
 struct CompiledInstructions {
   bool avx2 = false;
   bool fma = false;
-  bool avx512f = false;
-  bool avx512bw = false;
-  bool avx512vnni = false;
-  bool avx512bf16 = false;
 };
 
 extern const CompiledInstructions kCompiledInstructions;

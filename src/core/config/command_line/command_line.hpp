@@ -63,7 +63,7 @@ struct CommandLine {
   bool wide = false;  ///< --wide: the table with every column, whatever its width
   ProgressStyle progress = ProgressStyle::automatic;
   /// --columns: of a terminal. Table and lines of progress are no wider (default: kLineWidth), and
-  /// the log's lines are broken there (default: nowhere).
+  /// the log's lines are broken there (default: warnings at kLineWidth, others nowhere).
   std::optional<std::size_t> columns;
 
   /// --world-size, or --gpus: the workers of --plan and --check.

@@ -116,9 +116,10 @@ po::options_description other_options() {
        "how the log shows progress: one line per experiment; on a terminal also a line that is "
        "rewritten; or nothing (default: auto, which depends on stderr)")  //
       ("columns", value("N"),
-       "width of the terminal: the table is no wider, and the log's lines are broken there between "
-       "words; scripts/tune.sh gives it (default: a table of 100, and whole lines)")  //
-      ("verbose,v", "also log what each worker does")                                 //
+       "width of the terminal: the log is broken there between words, and a tuning's table is no "
+       "wider; scripts/tune.sh gives it (default: a table of 100, and whole lines but for "
+       "warnings)")                                    //
+      ("verbose,v", "also log what each worker does")  //
       ("list-backends",
        "print which hardware and libraries were found, and for each backend whether it can be used "
        "here, and exit")                                                                    //

@@ -158,7 +158,7 @@ Finder find(const std::string& results_dir, const std::string& exps_dir, const R
   return finder;
 }
 
-/// True if the file is_among a JSON object with all of `keys`.
+/// True if the file holds a JSON object with all of `keys`.
 template <std::size_t N>
 bool has_keys(const fs::path& path, const std::array<const char*, N>& keys) {
   constexpr Bytes kLongest = Bytes{16} << 20U;
