@@ -34,8 +34,8 @@ case "$1" in
 esac
 run "$program" --version
 run "$program" --plan --gpus 8 --model Qwen/Qwen2.5-7B-Instruct --sequence-length 2048
-run "$bundle/bin/mpirun" -np 3 "$program" --results-dir by-mpirun "$bundle/examples/tiny.json"
-run "$tune" "$bundle/examples/tiny.json" -n 3 --results-dir by-tune
+run "$bundle/bin/mpirun" -np 3 "$program" --results-dir by-mpirun "$bundle/examples/sim.json"
+run "$tune" "$bundle/examples/tiny.json" -n 3 --results-dir by-tune # on cores
 grep -q train_batch_size by-mpirun/ds_config_optimal.json by-tune/ds_config_optimal.json
 echo "all of it worked"
 TEXT
@@ -45,5 +45,5 @@ pip_wheel=""
 exec unshare --mount sh -c '
   root=$1 && shift
   mount -t proc proc "$root/proc" && mount --rbind /sys "$root/sys" && mount --rbind /dev "$root/dev" &&
-    exec env -i PATH=/usr/bin:/bin HOME=/tmp/dstune-try chroot --userspec 65534:65534 "$root" "$@"
+    exec env -i PATH=/usr/bin:/bin HOME=/tmp/dstune-try "$(command -v chroot)" --userspec 65534:65534 "$root" "$@"
 ' sh "$root" bash /tmp/dstune-try/try.sh "$(basename "$given")" "$pip_wheel"
