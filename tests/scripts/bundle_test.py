@@ -104,14 +104,29 @@ class Bundle(unittest.TestCase):
         self.assertIn("%ymm", code)
         _, *parts = re.split(r"^[0-9a-f]+ <(.+)>:$", code, flags=re.MULTILINE)
         wide = [name for name, body in zip(parts[::2], parts[1::2]) if "%zmm" in body]
-        # These are called where the processor has AVX-512 (src/kernels/host/loops.hpp).
-        self.assertEqual([name for name in wide if "host11loop_avx512" not in name], [])
+        # These are called where the processor has AVX-512 (src/kernels/host/loops.hpp), as are the C functions of an
+        # OpenBLAS that is linked into the program (scripts/bundle/manylinux.sh).
+        self.assertEqual([name for name in wide if name.startswith("_Z") and "host11loop_avx512" not in name], [])
         self.assertTrue(wide)
 
+    def programs(self):
+        return [path for path in sorted(self.outside.rglob("*"))
+                if not path.is_symlink() and path.is_file() and path.read_bytes()[:4] == b"\x7fELF"]
+
+    def test_needs_no_newer_c_library_than_its_manifest_says(self):
+        manifest = (self.outside / "MANIFEST").read_text(encoding="utf-8")
+        allowed = int(re.search(r"glibc >= 2\.(\d+)$", manifest, re.MULTILINE).group(1))
+        newest = 0
+        for path in self.programs():
+            symbols = self.check(subprocess.run(["readelf", "--wide", "--dyn-syms", path], capture_output=True, text=True,
+                                                check=False))
+            for symbol, minor in re.findall(r" UND (\S+)@+GLIBC_2\.(\d+)", symbols):
+                self.assertLessEqual(int(minor), allowed, f"{path.relative_to(self.outside)}: {symbol}")
+                newest = max(newest, int(minor))
+        self.assertEqual(newest, allowed)
+
     def test_needs_nothing_of_the_system_but_the_c_library(self):
-        for path in sorted(self.outside.rglob("*")):
-            if path.is_symlink() or not path.is_file() or path.read_bytes()[:4] != b"\x7fELF":
-                continue
+        for path in self.programs():
             needed = self.check(subprocess.run(["ldd", path], capture_output=True, text=True, check=False))
             for name, place in re.findall(r"(\S+) => (.+?)(?: \(|$)", needed, re.MULTILINE):
                 if name not in LIBC:

@@ -14,8 +14,12 @@ std::vector<std::pair<std::string, std::string>> bundle_variables(const std::str
   const fs::path plugins = root / "lib" / "pmix";
   std::error_code ignored;
   if (!fs::exists(settings / "openmpi-mca-params.conf", ignored)) return {};
-  if (!fs::exists(plugins, ignored)) return {};
-  return {{"OPAL_PREFIX", root}, {"OPAL_SYSCONFDIR", settings}, {"PMIX_PKGLIBDIR", plugins}};
+  if (!fs::exists(root / "MANIFEST", ignored)) return {};
+  std::vector<std::pair<std::string, std::string>> variables = {{"OPAL_PREFIX", root},
+                                                                {"OPAL_SYSCONFDIR", settings}};
+  // An Open MPI that has PMIx inside refuses to be told where other plugins lie.
+  if (fs::exists(plugins, ignored)) variables.emplace_back("PMIX_PKGLIBDIR", plugins);
+  return variables;
 }
 
 void use_bundled_mpi() {
