@@ -38,7 +38,8 @@ T* row(Matrix matrix, std::int64_t i) {
 
 /// The first elements of `in` to `out`, of fp16 at least: how many.
 template <class From, class To>
-std::int64_t convert_half(const From* in, To* out, std::int64_t count) {
+std::int64_t convert_half([[maybe_unused]] const From* in, [[maybe_unused]] To* out,
+                          [[maybe_unused]] std::int64_t count) {
   std::int64_t begin = 0;
 #ifdef __F16C__  // g++ 12 does not vectorise the conversion of _Float16
   constexpr std::int64_t kLanes = 8;
