@@ -173,7 +173,7 @@ TEST_F(CheckRunTest, HoldsTheStagesAgainstTheGpuOfThisMachine) {
 
   EXPECT_THAT(
       testing::internal::GetCapturedStderr(),
-      HasSubstr("per rank for one sample, more than the 1000 B that it could have\n  on this "
+      HasSubstr("per rank for one sample, more than the 1000 B that it could have on\n  this "
                 "machine"));
   EXPECT_THAT(verdict.value(), AllOf(HasSubstr("would run: "),
                                      HasSubstr("; here a rank could have 1000 B: 1000 B free on "
