@@ -13,6 +13,7 @@ from processes import MARK, Processes, kill, new_mark
 from support import DEADLOCK, MPIEXEC, PROGRAM, SOURCE, ProgramTest, events, launch_environment, names, read_json
 
 SUPERVISE = SOURCE / "scripts" / "supervise.sh"
+RESULTS = ("--results-dir", "autotuning_results")  # where ProgramTest.results looks
 
 
 class Supervised:
@@ -41,7 +42,7 @@ class Supervised:
 
 class OtherMpi(ProgramTest):
     def tune(self, ranks, *arguments, mpi=()):
-        return self.run_command([MPIEXEC, *mpi, "-n", str(ranks), PROGRAM, *map(str, arguments)])
+        return self.run_command([MPIEXEC, *mpi, "-n", str(ranks), PROGRAM, *RESULTS, *map(str, arguments)])
 
     def slow(self):
         return self.write_config(self.tiny(zero_optimization={"stage": [0, 2]}, train_micro_batch_size_per_gpu=[1, 4],
@@ -50,7 +51,7 @@ class OtherMpi(ProgramTest):
     def begin(self):
         for left in (self.results, self.directory / "autotuning_exps"):
             shutil.rmtree(left, ignore_errors=True)
-        run = Supervised(self.directory, self.slow())
+        run = Supervised(self.directory, *RESULTS, self.slow())
         self.addCleanup(run.clean_up)
         wait_until(lambda: self.has_measured() or run.process.poll() is not None, DEADLOCK)
         self.assertTrue(self.has_measured(), run.text())
@@ -96,7 +97,7 @@ class OtherMpi(ProgramTest):
     def test_a_worker_that_dies_ends_a_plain_run_which_can_be_resumed(self):
         mark = new_mark()
         config = self.slow()
-        process = subprocess.Popen([MPIEXEC, "-n", "3", PROGRAM, str(config)], cwd=self.directory,
+        process = subprocess.Popen([MPIEXEC, "-n", "3", PROGRAM, *RESULTS, str(config)], cwd=self.directory,
                                    env=launch_environment() | {MARK: mark}, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(lambda: kill(Processes(mark).found))
