@@ -36,7 +36,9 @@ T* row(Matrix matrix, std::int64_t i) {
   return static_cast<T*>(matrix.data) + i * matrix.stride;
 }
 
-/// The first elements of `in` to `out`, of fp16 at least: how many.
+/// Converts as many of the first elements as go by whole vectors between fp16 and fp32, none of
+/// other types.
+/// @returns how many
 template <class From, class To>
 std::int64_t convert_half([[maybe_unused]] const From* in, [[maybe_unused]] To* out,
                           [[maybe_unused]] std::int64_t count) {

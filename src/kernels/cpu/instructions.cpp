@@ -35,6 +35,6 @@ bool uses_avx512(const char* capability, bool is_here) {
 
 const bool kUsesAvx512 =
     uses_avx512(std::getenv("ATEN_CPU_CAPABILITY"),
-                host::instruction_sets().back() == host::InstructionSet::avx512);
+                host::widest_instruction_set() == host::InstructionSet::avx512);
 
 }  // namespace dstune::cpu
